@@ -1,8 +1,8 @@
-//! What people have answered at other hosts while this daemon did not run, checked at its start before anything of it begins.
+//! Checks, before a start begins anything, the answers that people gave at other hosts while this daemon did not run.
 //!
-//! A daemon that runs checks each entry against the state before it ([`super::entries`]). A start finds the state of after it, in rows that
-//! hosts can write. What it holds that against is the journal, which is chained and signed by hosts: the question as this host has asked it,
-//! with what was shown and whom its rule admits, and the passkeys as they were added and revoked.
+//! A running daemon checks each entry against the state before it ([`super::entries`]). At a start the state already includes the entries,
+//! in rows that hosts can write. So this module checks against the journal, which is chained and signed by hosts: the question as this host
+//! asked it, with the text that was shown and the approvers that its rule admits, and the passkeys as they were added and revoked.
 
 use std::collections::BTreeMap;
 
@@ -13,19 +13,19 @@ use provost_passkey::record::Record;
 
 use super::entries::{Unproved, admits};
 
-/// How long no passkey counts after all were reset.
+/// The time after a reset of all passkeys in which none counts.
 const RESET_WAIT: Ttl = Ttl::seconds_clamped(PASSKEYS_RESET_S);
 
-/// A question as its host has asked it.
+/// A question as its host asked it.
 struct Asked {
     host: HostId,
     by: Vec<Approver>,
 }
 
-/// Checks what was answered away from here against the journal; `state` is as the rows have it.
+/// Checks the answers from other hosts against the journal; `state` comes from the rows.
 ///
 /// # Errors
-/// The first event that does not prove what it says, or the last one where something is to begin that no event has granted.
+/// The first event that does not prove its claim, or the last event if something is about to begin that no event has granted.
 pub fn check(state: &State, away: &AnsweredAway) -> Result<(), (EventSeq, Unproved)> {
     let mut record = Record::of_daemon(state.passkeys.daemon());
     let (mut asked, mut granted) = (BTreeMap::<ApprovalId, Asked>::new(), Vec::new());
@@ -33,7 +33,7 @@ pub fn check(state: &State, away: &AnsweredAway) -> Result<(), (EventSeq, Unprov
     for past in &away.events {
         last = last.max(past.seq);
         let no = |why: Unproved| (past.seq, why);
-        // What was pruned is of long ago.
+        // Pruned events are from long ago.
         let Some(body) = &past.body else { continue };
         let event: Event = serde_json::from_str(body)
             .map_err(|err| no(format!("it is no event that this release knows: {err}").into()))?;
@@ -57,7 +57,7 @@ pub fn check(state: &State, away: &AnsweredAway) -> Result<(), (EventSeq, Unprov
                             format!("approval {} is answered by a passkey that does not count", approval.0);
                         return Err(no(why.into()));
                     }
-                    // A release before this one has not said whom its rule admits.
+                    // An earlier release did not record the approvers that the rule admits.
                     if !question.by.is_empty() && !admits(&question.by, &proof, enrolled) {
                         let why =
                             format!("approval {} cannot be answered by the proof `{proof}`", approval.0);
@@ -81,7 +81,7 @@ pub fn check(state: &State, away: &AnsweredAway) -> Result<(), (EventSeq, Unprov
     }
     let unanswered = |it: &&TaskId| {
         let task = state.tasks.get(it);
-        // A question that is not in the journal any more was asked long ago.
+        // A question that is no longer in the journal was asked long ago.
         let is_open = |id: &ApprovalId| asked.contains_key(id) && !granted.contains(id);
         task.and_then(|it| it.approval).is_some_and(|approval| is_open(&approval))
     };

@@ -1,7 +1,7 @@
 //! Tokens that requests over HTTP carry: `Authorization: Bearer ...`.
 //!
-//! A token is 256 random bits behind a word by which scanners for secrets know it. Only its digest is kept,
-//! and looking that up compares digests of what the peer sent, so that time tells nothing about the token.
+//! A token is 256 random bits behind a prefix by which secret scanners recognise it. The daemon keeps only its
+//! digest. A look-up compares digests of what the peer sent, so its time reveals nothing about the token.
 
 use super::Rejected;
 use provost_base::limits::TOKEN_LEN_MAX;
@@ -10,10 +10,10 @@ use provost_base::{Digest, Secret};
 /// The beginning of every token.
 pub const PREFIX: &str = "pvst_";
 
-/// A new random token.
+/// Makes a new random token.
 ///
 /// # Errors
-/// When the system has no randomness to give.
+/// If the system has no randomness to give.
 pub fn fresh() -> Result<Secret, getrandom::Error> {
     let random = super::random_hex()?;
     let mut token = Vec::with_capacity(PREFIX.len() + random.expose().len());
@@ -22,15 +22,15 @@ pub fn fresh() -> Result<Secret, getrandom::Error> {
     Ok(Secret::new(token))
 }
 
-/// The digest of a token, which is all that the daemon keeps.
+/// Returns the digest of a token, which is all that the daemon keeps.
 pub fn digest(token: &[u8]) -> Digest {
     Digest::of_fields([b"provost token".as_slice(), token])
 }
 
-/// The digest of the token that a request shows in its `Authorization` headers; `None` where it shows none.
+/// Returns the digest of the token in a request's `Authorization` headers; `None` if there is no such header.
 ///
 /// # Errors
-/// [`Rejected::BadToken`] when what it shows cannot be a token.
+/// [`Rejected::BadToken`] if the header cannot hold a token, or there are several.
 pub fn shown<'a>(headers: impl IntoIterator<Item = &'a [u8]>) -> Result<Option<Digest>, Rejected> {
     let mut headers = headers.into_iter();
     let Some(header) = headers.next() else { return Ok(None) };
@@ -41,10 +41,10 @@ pub fn shown<'a>(headers: impl IntoIterator<Item = &'a [u8]>) -> Result<Option<D
     if scheme.eq_ignore_ascii_case(b"bearer ") { sound(token.trim_ascii()) } else { Err(Rejected::BadToken) }
 }
 
-/// The digest of the token that a request shows as `token=` in its query; `None` where it shows none.
+/// Returns the digest of the token that a request's query has as `token=`; `None` if it has none.
 ///
 /// # Errors
-/// [`Rejected::BadToken`] when what it shows cannot be a token, or there are several.
+/// [`Rejected::BadToken`] if the text cannot be a token, or there are several.
 pub fn shown_in_query(query: &str) -> Result<Option<Digest>, Rejected> {
     let mut shown = query.split('&').filter_map(|it| it.strip_prefix("token="));
     let Some(token) = shown.next() else { return Ok(None) };

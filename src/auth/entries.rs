@@ -1,9 +1,9 @@
-//! What the daemon of another host says that people have answered and signed, checked before it is folded.
+//! Checks, before an entry of another host is folded, what its daemon claims that people have answered and signed.
 //!
-//! Who has decided an entry is proved by its host's signature. That does not make a host's word good for everything: a passkey's answer is
-//! good here if its signature holds with the key on record *here*, and what this daemon carries out for a question that was asked here
-//! needs an answer which the question's rule admits. What does not hold is not skipped, since the state would then be another one than the
-//! others'.
+//! A host's signature proves that this host decided the entry. That does not make its claims true: a passkey's
+//! answer is valid here only if its signature holds with the key on record *here*, and if this daemon acts on a
+//! question that was asked here, the answer must be one that the question's rule admits. The check never skips a
+//! part that fails, since this host's state would then differ from the others'.
 
 use std::collections::BTreeMap;
 
@@ -17,13 +17,13 @@ use provost_domain::{
 };
 use provost_passkey::{Assertion, PublicKey, Transcript, Word, bytes_of, holds};
 
-/// Why an entry is not folded.
+/// The reason why an entry is not folded.
 pub type Unproved = Box<str>;
 
 /// Checks an entry of another host against the state before it.
 ///
 /// # Errors
-/// What it says and does not prove.
+/// The claim that the entry does not prove.
 pub fn check(state: &State, entry: &LogEntry) -> Result<(), Unproved> {
     if entry.role == HostRole::Worker {
         state.must_be_work(entry).map_err(|why| -> Unproved {
@@ -46,7 +46,7 @@ pub fn check(state: &State, entry: &LogEntry) -> Result<(), Unproved> {
     entry.effects.iter().filter(|it| it.1 == state.here.host).try_for_each(|it| checking.effect(&it.2))
 }
 
-/// Most entries say nothing that needs a look.
+/// Returns `false` for most entries: they claim nothing about people.
 fn concerns_people(state: &State, entry: &LogEntry) -> bool {
     let is_theirs = |it: &EventKind| {
         matches!(
@@ -72,7 +72,7 @@ fn concerns_people(state: &State, entry: &LogEntry) -> bool {
         || entry.changes.iter().any(is_kept)
 }
 
-/// A task that waits for approval, and the approval.
+/// Returns a task that waits for approval, with the approval.
 fn waits_for_answer<'a>(state: &'a State, id: &TaskId) -> Option<(&'a Task, ApprovalId)> {
     let task = state.tasks.get(id)?;
     match task.state {
@@ -102,7 +102,7 @@ struct Checking<'a> {
     state: &'a State,
     entry: &'a LogEntry,
     passkeys: BTreeMap<Box<str>, Standing>,
-    /// Questions that are granted in this entry.
+    /// The questions that this entry has granted so far.
     granted: Vec<(ApprovalId, &'a Parked)>,
 }
 
@@ -142,7 +142,7 @@ impl<'a> Checking<'a> {
         }
     }
 
-    /// What the role of the host's user carries. What a passkey has signed is its owner's, and not the host's.
+    /// Checks that the user's role at the entry's host permits its events. A passkey's word counts for its owner, not for the host.
     fn roles(&self) -> Result<(), Unproved> {
         let role = self.state.users.role_at(self.entry.by.host);
         let is_by_passkey = self.entry.events.iter().any(|it| match &it.kind {
@@ -175,7 +175,7 @@ impl<'a> Checking<'a> {
         Ok(())
     }
 
-    /// The question of this number: one that waits, or that was asked in the same entry.
+    /// Returns the question of this number: one that waits, or one that this entry asks.
     fn parked(&self, id: ApprovalId) -> Option<&'a Parked> {
         let waits = self.state.approvals.get(id).map(|it| &**it);
         let asked = self.entry.changes.iter().find_map(|it| match it {
@@ -218,7 +218,7 @@ impl<'a> Checking<'a> {
         Ok(())
     }
 
-    /// What was signed, by a passkey that counts here, at the daemon of this repository; its counter has gone up.
+    /// Returns the word that a passkey signed for this repository, if passkeys count now and its counter has grown; keeps the new counter.
     fn counted(&mut self, word: &SignedWord) -> Result<Word, Unproved> {
         if self.state.passkeys.standing().left_ms > 0 {
             return Err("all passkeys were reset, and none counts yet".into());
@@ -237,7 +237,7 @@ impl<'a> Checking<'a> {
         Ok(said)
     }
 
-    /// What was signed, by a passkey that is on record and not revoked.
+    /// Returns the word that a passkey signed, if the passkey is on record and not revoked.
     fn said(&self, word: &SignedWord) -> Result<Word, Unproved> {
         let known = self.passkeys.get(&word.credential).filter(|it| !it.is_revoked);
         let by = &known.ok_or("its passkey is not on record here, or was revoked")?.passkey;
@@ -276,7 +276,7 @@ impl<'a> Checking<'a> {
         Ok(())
     }
 
-    /// Rows say no more than the events.
+    /// Checks that a row changes no more than the events say.
     fn change(&self, change: &Change) -> Result<(), Unproved> {
         match change {
             Change::Passkey(PasskeyChange::Put(it)) => match self.passkeys.get(&it.passkey.id) {
@@ -312,7 +312,7 @@ impl<'a> Checking<'a> {
         }
     }
 
-    /// A task that waits for approval goes on with an answer alone, and as what was asked for.
+    /// Checks that a task that waits for approval goes on only with an answer, and unchanged.
     fn goes_on(&self, new: &Task) -> Result<(), Unproved> {
         let Some((task, approval)) = waits_for_answer(self.state, new.id()) else { return Ok(()) };
         if matches!(new.state, TaskState::Awaiting { .. } | TaskState::Finished { .. }) {
@@ -327,7 +327,7 @@ impl<'a> Checking<'a> {
         Ok(())
     }
 
-    /// What this daemon is to begin, on the word of another one.
+    /// Checks an effect that this daemon would carry out on another daemon's word.
     fn effect(&self, effect: &Effect) -> Result<(), Unproved> {
         match effect {
             Effect::SpawnWorker { task } | Effect::Capture { task, .. } => self.begins(task),
@@ -346,7 +346,7 @@ impl<'a> Checking<'a> {
         }
     }
 
-    /// A task begins here if this host has accepted it and it has waited since, or if it waits for the answer that comes with the entry.
+    /// Checks that a task may begin here: this host has accepted it and it waits since, or this entry brings the answer that it waits for.
     fn begins(&self, id: &TaskId) -> Result<(), Unproved> {
         let is_ours = |it: &Task| it.daemon.is_alone() || it.daemon.host == self.state.here.host;
         match self.state.tasks.get(id).filter(|it| is_ours(it)).map(|it| it.state) {
@@ -360,7 +360,7 @@ impl<'a> Checking<'a> {
     }
 }
 
-/// Whether one of a rule's words admits such a proof. Where a passkey is enrolled, `passkey-if-enrolled` takes no other one.
+/// Checks whether one of a rule's approvers admits such a proof. Once a passkey is enrolled, `passkey-if-enrolled` admits no other proof.
 pub(super) fn admits(by: &[Approver], proof: &str, enrolled: bool) -> bool {
     if by.contains(&Approver::PasskeyIfEnrolled) && enrolled {
         return proof == "passkey";

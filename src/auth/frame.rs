@@ -1,4 +1,4 @@
-//! DevIt's signed frames: read from a line, checked against a key, made for a reply.
+//! DevIt's signed frames: reads them from a line, checks them against a key, and signs replies.
 //!
 //! DevIt, 1.2 and 1.3. A frame has eight fields under long or one-letter keys; its MAC is over
 //! `msg_type|msg_id|from|to|ts|nonce|payload`, the payload being canonical JSON. Two kinds of senders exist:
@@ -18,7 +18,7 @@ use super::Rejected;
 use provost_base::json::{canon_variants, push_text};
 use provost_base::{Json, Secret};
 
-/// Which keys a frame is written with. An answer takes the form of its question.
+/// The keys that a frame is written with. An answer takes the form of its question.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Form {
     /// `msg_type`, `msg_id` and so on.
@@ -28,7 +28,7 @@ pub enum Form {
 }
 
 impl Form {
-    /// The keys in the order in which we write them, which is that of `Field`.
+    /// Returns the keys in the order of `Field`, in which Provost writes them.
     fn keys(self) -> &'static [&'static str; 8] {
         match self {
             Self::Standard => &["msg_type", "msg_id", "from", "to", "ts", "nonce", "hmac", "payload"],
@@ -37,7 +37,7 @@ impl Form {
     }
 }
 
-/// Why a line is not a frame. Safe to show to the peer: it names a field and quotes nothing.
+/// The reason why a line is not a frame. Safe to show to the peer: it names a field and quotes nothing.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum FrameError {
     /// Some byte sequence is not UTF-8.
@@ -46,7 +46,7 @@ pub enum FrameError {
     /// Not a JSON object.
     #[error("the line is not a JSON object: {0}")]
     NotJson(Box<str>),
-    /// A field is not there.
+    /// A field is missing.
     #[error("`{0}` is missing")]
     Missing(&'static str),
     /// A field has a value of the wrong type.
@@ -54,7 +54,7 @@ pub enum FrameError {
     WrongType {
         /// The key as the sender spells it.
         field: &'static str,
-        /// The form that is accepted.
+        /// The type that is accepted.
         wanted: &'static str,
     },
     /// A key occurs more than once, so that two readers could see two messages.
@@ -65,14 +65,14 @@ pub enum FrameError {
     Separator(&'static str),
 }
 
-/// One frame as it came; borrows from its line.
+/// One frame as it arrived; borrows from its line.
 #[derive(Clone, Debug)]
 pub struct Frame<'a> {
-    /// The keys it was written with.
+    /// The form of its keys.
     pub form: Form,
     /// The verb, upper case.
     pub msg_type: Cow<'a, str>,
-    /// Chosen by the sender; of a DELEGATE it is the task's id.
+    /// The sender chooses it; for a DELEGATE it is the task's id.
     pub msg_id: Cow<'a, str>,
     /// The name that the sender claims. It is proved only after [`Frame::verify`] with a key of that name.
     pub from: Cow<'a, str>,
@@ -117,7 +117,7 @@ impl<'a> Frame<'a> {
         }
     }
 
-    /// Whether the holder of `key` made this frame.
+    /// Checks that the holder of `key` made this frame.
     ///
     /// # Errors
     /// [`Rejected::WrongMac`] or [`Rejected::MalformedMac`].
@@ -125,7 +125,7 @@ impl<'a> Frame<'a> {
         self.verify_any(std::slice::from_ref(key))
     }
 
-    /// Whether the holder of one of `keys` made this frame; several are valid while a key is being rotated.
+    /// Checks that the holder of one of `keys` made this frame; several are valid during a key's rotation.
     ///
     /// # Errors
     /// [`Rejected::NoKey`] without keys, [`Rejected::WrongMac`], [`Rejected::MalformedMac`].
@@ -133,7 +133,7 @@ impl<'a> Frame<'a> {
         if keys.is_empty() {
             return Err(Rejected::NoKey);
         }
-        // Room for 36 bytes, so that what is too long is told from what fits.
+        // Room for 36 bytes tells a MAC that is too long from one that fits.
         let mut claimed = [0; 36];
         match STANDARD.decode_slice(self.hmac.as_bytes(), &mut claimed) {
             Ok(32) => {}
@@ -158,14 +158,14 @@ impl<'a> Frame<'a> {
     }
 }
 
-/// A frame of ours, before it is signed.
+/// A frame that the daemon sends, before it is signed.
 #[derive(Clone, Copy, Debug)]
 pub struct Outgoing<'a> {
     /// The verb, upper case.
     pub msg_type: &'a str,
     /// Fresh, or the task's id for a DELEGATE that is passed on.
     pub msg_id: &'a str,
-    /// Us, except where a message is passed on.
+    /// The daemon's own ident, except if a message is passed on.
     pub from: &'a str,
     /// The recipient's ident.
     pub to: &'a str,
@@ -178,7 +178,7 @@ pub struct Outgoing<'a> {
 }
 
 impl Outgoing<'_> {
-    /// The signed line, without its line break.
+    /// Returns the signed line, without its line break.
     pub fn sign(&self, key: &Secret, form: Form) -> String {
         let mac = body_head(key, [self.msg_type, self.msg_id, self.from, self.to], self.ts, self.nonce)
             .chain_update(self.payload.as_str())
@@ -211,7 +211,7 @@ fn push_key(line: &mut String, key: &str) {
     line.push(':');
 }
 
-/// The MAC over everything but the payload, which is last.
+/// Begins the MAC with all fields but the payload, which comes last.
 fn body_head(key: &Secret, names: [&str; 4], ts: u64, nonce: &str) -> Hmac<Sha256> {
     let mut mac = key.mac();
     for name in names {
@@ -234,7 +234,7 @@ fn describe(error: &serde_json::Error) -> String {
     format!("{what} (column {})", error.column())
 }
 
-/// A field's value before its type is judged: an unknown key may have any.
+/// A field's value before its type is checked: an unknown key may have any.
 enum Slot<'a> {
     Text(Cow<'a, str>),
     Number(u64),
@@ -242,8 +242,7 @@ enum Slot<'a> {
     Other,
 }
 
-/// The values of a line under the keys of both forms; a line is read once, before it is known
-/// which form it has.
+/// The values of a line under the keys of both forms; a line is read once, before its form is known.
 #[derive(Default)]
 struct Slots<'a> {
     standard: [Option<Slot<'a>>; 8],
@@ -329,7 +328,7 @@ impl<'de> Visitor<'de> for Slots<'de> {
     }
 }
 
-/// Reads a key: which form's, and the place in [`Form::keys`].
+/// Reads a key: its form, and its place in [`Form::keys`].
 struct Key;
 
 impl<'de> serde::de::DeserializeSeed<'de> for Key {

@@ -24,10 +24,10 @@ pub mod folder;
 
 use folder::Folder;
 
-/// The shared secret's file.
+/// The shared secret's file name.
 pub(super) const SHARED: &str = "shared.secret";
 
-/// Secrets that DevIt's programs fall back to; the whole world knows them.
+/// The secrets that DevIt's programs fall back to, which are public.
 const WELL_KNOWN: [&[u8]; 2] = [b"change-me-in-production", b"change-me"];
 
 /// The trust in the holder of an own key. Policy decides the rest.
@@ -42,15 +42,15 @@ pub enum Role {
     Worker,
 }
 
-/// Why the key ring cannot be used as it is. Texts name the place and what to do; none holds a secret.
+/// The reason why the key ring cannot be used as it is. Texts name the place and the next step; none holds a secret.
 #[derive(Debug, thiserror::Error)]
 pub enum KeyError {
-    /// A file or folder could be read or changed by others, or is not what it seems.
+    /// Others can read or change a file or folder, or it is of another kind than expected.
     #[error("{}: {what}; {remedy}", path.display())]
     Unsafe {
         /// The file or folder.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The problem.
         what: &'static str,
         /// A command or a sentence that repairs it.
         remedy: String,
@@ -103,7 +103,7 @@ pub enum KeyError {
 pub enum Keys {
     /// The ident's own secrets alone; never empty.
     Own {
-        /// What it was made for.
+        /// The role that the key was made for.
         role: Role,
         /// More than one while a rotation overlaps, the newest first.
         secrets: Vec<Secret>,
@@ -114,12 +114,12 @@ pub enum Keys {
     None,
 }
 
-/// An ident with an own key, for lists. Nothing secret.
+/// An ident with an own key, for lists. It holds no secret.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct KeyInfo {
     /// The ident that the key speaks for.
     pub ident: AgentId,
-    /// What it was made for.
+    /// The role that the key was made for.
     pub role: Role,
     /// The keys that have not been cleared away, the newest first.
     pub keys: Vec<KeyDates>,
@@ -130,11 +130,11 @@ pub struct KeyInfo {
 /// One key of an ident.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct KeyDates {
-    /// Tells the keys of an ident apart; the beginning of the secret's digest.
+    /// The beginning of the secret's digest, which tells an ident's keys apart.
     pub id: String,
     /// When it was made.
     pub created: Timestamp,
-    /// The moment from which it is not valid any more.
+    /// The time from which it is no longer valid.
     pub expires: Option<Timestamp>,
 }
 
@@ -142,13 +142,13 @@ pub struct KeyDates {
 pub struct KeyRing {
     folder: Folder,
     in_force: RwLock<InForce>,
-    /// Changes are made one at a time; other processes are kept out by a lock on the folder.
+    /// Serialises changes within this process; a lock on the folder keeps other processes out.
     changing: Mutex<()>,
     changed: Notify,
 }
 
 struct InForce {
-    /// The secret of one run alone; stands before the file's.
+    /// The secret for this run alone; it takes precedence over the file's.
     of_this_run: Option<Secret>,
     shared: Secret,
     own: HashMap<AgentId, Own>,
@@ -168,10 +168,10 @@ struct Key {
 }
 
 impl KeyRing {
-    /// Opens the key ring in a folder; makes the folder and the shared secret if they are missing.
+    /// Opens the key ring in a folder; creates the folder and the shared secret if they are missing.
     ///
     /// # Errors
-    /// [`KeyError`] when anything in it is unsafe or unreadable: a ring is used whole or not at all.
+    /// [`KeyError`] if any part of it is unsafe or unreadable: a ring is used whole or not at all.
     pub fn open(path: &Path) -> Result<Self, KeyError> {
         let folder = Folder::open(path)?;
         {
@@ -187,10 +187,10 @@ impl KeyRing {
         Ok(Self { folder, in_force, changing: Mutex::default(), changed: Notify::new() })
     }
 
-    /// Takes the folder's present content into force, as after another process has changed it.
+    /// Puts the folder's present content into force, as after a change by another process.
     ///
     /// # Errors
-    /// [`KeyError`]; what was in force stays so.
+    /// [`KeyError`]; the keys in force remain.
     pub fn reload(&self) -> Result<(), KeyError> {
         let loaded = InForce::load(&self.folder)?;
         {
@@ -202,7 +202,7 @@ impl KeyRing {
         Ok(())
     }
 
-    /// Ends when other keys may be in force than at this call.
+    /// Completes once the keys in force may differ from those at this call.
     pub(super) fn changed(&self) -> Notified<'_> {
         self.changed.notified()
     }
@@ -217,24 +217,24 @@ impl KeyRing {
         Ok(())
     }
 
-    /// The shared secret in force, for those who may tell it to a client.
+    /// Returns the shared secret in force, for callers that may tell it to a client.
     pub fn shared(&self) -> Secret {
         self.in_force().shared().clone()
     }
 
-    /// A key for one purpose, in hexadecimal digits. It follows from the shared secret, and is the same as
-    /// long as that is.
+    /// Returns a key for one purpose, in hexadecimal digits. It derives from the shared secret, and stays the same
+    /// as long as that does.
     pub fn derived(&self, purpose: &[u8]) -> Secret {
         derived(self.in_force().shared(), purpose)
     }
 
-    /// The same, from the secret in the folder: one for all daemons of the user, also where one of them runs with another
-    /// secret.
+    /// Derives the key from the secret in the folder: one key for all daemons of the user, even if one of them runs
+    /// with another secret.
     pub fn derived_for_all(&self, purpose: &[u8]) -> Secret {
         derived(&self.in_force().shared, purpose)
     }
 
-    /// The secrets that speak for this ident now.
+    /// Returns the secrets that speak for this ident now.
     pub fn lookup(&self, ident: &AgentId, now: Timestamp) -> Keys {
         let in_force = self.in_force();
         let Some(own) = in_force.own.get(ident) else {
@@ -246,18 +246,18 @@ impl KeyRing {
         if secrets.is_empty() { Keys::None } else { Keys::Own { role: own.role, secrets } }
     }
 
-    /// Whether a client needs this name's own key to use the name, in whatever spelling.
+    /// Checks whether a client needs this name's own key to use the name, in any spelling.
     pub fn is_reserved(&self, ident: &AgentId) -> bool {
         let in_force = self.in_force();
         !in_force.names.is_empty() && in_force.names.contains(&owned_slug(ident.as_str()))
     }
 
-    /// Whether there is a key under exactly this name, or was one.
+    /// Checks whether exactly this name has, or had, a key.
     pub fn has(&self, ident: &AgentId) -> bool {
         self.in_force().own.contains_key(ident)
     }
 
-    /// All idents with an own key, by name.
+    /// Returns all idents with an own key, by name.
     pub fn list(&self) -> Vec<KeyInfo> {
         let in_force = self.in_force();
         let info = |(ident, own): (&AgentId, &Own)| KeyInfo {
@@ -271,12 +271,12 @@ impl KeyRing {
         list
     }
 
-    /// Makes a key for an ident, which is reserved from now on. One that was revoked may be given a new key.
+    /// Makes a key for an ident, which is reserved from then on. A revoked ident may get a new key.
     ///
     /// # Errors
-    /// [`KeyError::Exists`], [`KeyError::Alike`], and what the folder says.
+    /// [`KeyError::Exists`], [`KeyError::Alike`], and the folder's errors.
     pub fn add(&self, ident: &AgentId, role: Role, now: Timestamp) -> Result<Secret, KeyError> {
-        // Names without an ASCII letter or digit share one inbox, and yet people can tell them apart.
+        // Names without an ASCII letter or digit share one inbox, but people can tell them apart.
         let plain = |it: &AgentId| it.as_str().chars().any(|c| c.is_ascii_alphanumeric() || c == '_');
         let same = |it: &AgentId| plain(it) && owned_slug(it.as_str()) == owned_slug(ident.as_str());
         let alike = |it: &&AgentId| *it != ident && plain(ident) && same(it);
@@ -293,10 +293,10 @@ impl KeyRing {
         })
     }
 
-    /// Makes a new key; the older ones stay valid for `overlap` at the most.
+    /// Makes a new key; the older ones stay valid for at most `overlap`.
     ///
     /// # Errors
-    /// [`KeyError::Unknown`], [`KeyError::TooMany`], and what the folder says.
+    /// [`KeyError::Unknown`], [`KeyError::TooMany`], and the folder's errors.
     pub fn rotate(&self, ident: &AgentId, overlap: Ttl, now: Timestamp) -> Result<Secret, KeyError> {
         self.change(ident, |own| {
             let mut own =
@@ -319,7 +319,7 @@ impl KeyRing {
     /// Ends all keys of an ident at once. Its name stays reserved.
     ///
     /// # Errors
-    /// [`KeyError::Unknown`], and what the folder says.
+    /// [`KeyError::Unknown`], and the folder's errors.
     pub fn revoke(&self, ident: &AgentId, now: Timestamp) -> Result<(), KeyError> {
         self.change(ident, |own| {
             let own = own.ok_or_else(|| KeyError::Unknown(ident.clone()))?;
@@ -331,7 +331,7 @@ impl KeyRing {
         self.in_force.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Changes one ident's file, starting from what it holds now rather than from what is in force here.
+    /// Changes one ident's file, starting from its present content rather than from the keys in force here.
     fn change<T>(
         &self,
         ident: &AgentId,
@@ -351,7 +351,7 @@ impl KeyRing {
     }
 }
 
-/// Tries again and again, for as long as a folder's lock is waited for. Blocks its thread.
+/// Retries for as long as callers wait for a folder's lock. Blocks its thread.
 fn within_wait<T>(
     path: &Path,
     mut attempt: impl FnMut() -> Result<Option<T>, KeyError>,
@@ -392,7 +392,7 @@ impl InForce {
 
         let mut own = HashMap::new();
         for name in folder.names()?.iter().filter(|name| name.ends_with(".toml")) {
-            // A file that another process has just removed is as good as one that never was.
+            // A file that another process has just removed counts as never there.
             let Some(text) = folder.read(name)? else { continue };
             let (ident, keys) = KeyFile::parse(&text).map_err(|what| folder.malformed(name, what))?;
             if file_name(&ident) != *name {
@@ -417,13 +417,13 @@ impl Key {
         Self { dates: KeyDates { id, created, expires }, secret }
     }
 
-    /// Not at its deadline any more.
+    /// Checks whether the key is valid; at its deadline it no longer is.
     fn is_valid(&self, now: Timestamp) -> bool {
         self.dates.expires.is_none_or(|expires| now < expires)
     }
 }
 
-/// A key file as it lies on disk, in TOML; times are milliseconds since 1970.
+/// A key file on disk, in TOML; times are milliseconds since 1970.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct KeyFile {
@@ -477,7 +477,7 @@ impl KeyFile {
     }
 }
 
-/// A readable beginning, and a digest so that no two idents and no odd characters meet.
+/// Returns a readable beginning plus a digest, so that no two idents collide and no odd characters occur.
 fn file_name(ident: &AgentId) -> String {
     let plain = |char: char| if char.is_ascii_alphanumeric() || char == '-' { char } else { '_' };
     let readable: String = ident.as_str().chars().take(40).map(plain).collect();

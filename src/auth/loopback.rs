@@ -17,7 +17,7 @@ use rustix::net::{
 use super::peer::same_namespace;
 use super::{Rejected, unless_busy};
 
-/// Whether peers can be asked for here.
+/// Whether this system can tell the peers.
 pub const KNOWS_PEERS: bool = true;
 
 /// `SOCK_DIAG_BY_FAMILY`, `NLM_F_REQUEST` and `NLMSG_ERROR`.
@@ -28,18 +28,18 @@ const ERROR: u16 = 2;
 /// `TCP_ESTABLISHED`, as the kernel numbers states.
 const ESTABLISHED: u8 = 1;
 
-/// Sizes of a netlink header, of what identifies a socket, and of a question and an answer about one.
+/// The sizes of a netlink header, of a socket's identification, and of a question and an answer about one.
 const HEADER: usize = 16;
 const SOCKET_ID: usize = 48;
 const QUESTION: usize = HEADER + 8 + SOCKET_ID;
 const ANSWER: usize = HEADER + 4 + SOCKET_ID + 20;
 
-/// Answers to earlier questions of this thread that were given up, which are skipped.
+/// The most answers to abandoned questions of this thread that are skipped.
 const STALE_MAX: u32 = 16;
 
-/// Programs that carry connections of containers and virtual machines without root's help to this machine, by
-/// the beginning of the name that the kernel keeps of a program. Each runs as its user, and whatever is
-/// behind it does not.
+/// Programs that carry connections of containers and virtual machines to this machine without root's help, by the
+/// beginning of the name that the kernel keeps for a program. Each runs as its user, but the processes behind it do
+/// not.
 const CARRIERS: [&str; 8] =
     ["gvproxy", "passt", "pasta", "qemu-system-", "rootlesskit", "rootlessport", "slirp4netns", "vpnkit"];
 
@@ -48,16 +48,15 @@ const CARRIERS: [&str; 8] =
 pub struct LoopbackPeer {
     /// The user that owns the socket.
     pub uid: u32,
-    /// The socket's number, by which those who hold it can be found.
+    /// The socket's number, by which the processes that hold it can be found.
     pub inode: u32,
 }
 
 impl LoopbackPeer {
-    /// Asks the kernel who has connected from `peer` to `us`.
+    /// Asks the kernel which socket has connected from `peer` to `us`.
     ///
     /// # Errors
-    /// [`Rejected::Gone`] when there is no such connection any more, or the kernel does not say;
-    /// [`Rejected::Busy`].
+    /// [`Rejected::Gone`] if the connection no longer exists, or the kernel does not say; [`Rejected::Busy`].
     pub fn of(peer: SocketAddr, us: SocketAddr) -> Result<Self, Rejected> {
         thread_local! {
             /// Open for as long as the thread runs: a question then takes about a microsecond.
@@ -71,13 +70,13 @@ impl LoopbackPeer {
             let gone = |error: io::Error| unless_busy(&error, Rejected::Gone);
             let mut open = open.map_err(gone)?;
             let answer = open.ask(peer, us).map_err(gone)?;
-            // One that could not answer is not asked again.
+            // A socket that could not answer is not asked again.
             *kernel = Some(open);
             answer.ok_or(Rejected::Gone)
         })
     }
 
-    /// Whether the peer runs as this user.
+    /// Checks that the peer runs as this user.
     ///
     /// # Errors
     /// [`Rejected::OtherUser`].
@@ -85,19 +84,18 @@ impl LoopbackPeer {
         if self.uid == our_uid { Ok(self) } else { Err(Rejected::OtherUser) }
     }
 
-    /// Whether the peer is a process in our pid namespace, and not ourselves: what our process connects to,
-    /// it does for a worker. Looks through the descriptors of other processes, the newest first, and takes
-    /// the first that has the socket for the peer: any process that has the socket can speak for all that
-    /// share it. Blocking; a millisecond where the peer is new, ten where it is old.
+    /// Checks that the peer is a process in the daemon's pid namespace, and not the daemon, which connects only on
+    /// behalf of a worker. Searches the descriptors of other processes, the newest first, and takes the first
+    /// process that has the socket for the peer: any process that has the socket can speak for all that share it.
+    /// Blocking; a millisecond if the peer is new, ten if it is old.
     ///
     /// # Errors
-    /// [`Rejected::Jailed`]; [`Rejected::Gone`] when no process is seen to
-    /// have the socket; [`Rejected::Busy`].
+    /// [`Rejected::Jailed`]; [`Rejected::Gone`] if no visible process has the socket; [`Rejected::Busy`].
     pub fn check_not_jailed(self) -> Result<Self, Rejected> {
         let gone = |error: io::Error| unless_busy(&error, Rejected::Gone);
         let jailed = |error: io::Error| unless_busy(&error, Rejected::Jailed);
         match holders(BTreeSet::from([self.inode])).map_err(gone)?.get(&self.inode) {
-            // A namespace that cannot be found out counts as another one.
+            // An unknown namespace counts as another one.
             Some(pid) if same_namespace(*pid).map_err(jailed)? => Ok(self),
             Some(_) => Err(Rejected::Jailed),
             None if sockets_of("self").map_err(gone)?.any(|it| it == self.inode) => Err(Rejected::Jailed),
@@ -107,12 +105,11 @@ impl LoopbackPeer {
 }
 
 impl LoopbackPeer {
-    /// Whether the peer speaks for itself, and carries no other program's connection. Blocking,
-    /// as long as [`LoopbackPeer::check_not_jailed`].
+    /// Checks that the peer speaks for itself, and carries no other program's connection. Blocks as long as
+    /// [`LoopbackPeer::check_not_jailed`].
     ///
     /// # Errors
-    /// [`Rejected::Carried`]; [`Rejected::Gone`] when no process is seen to
-    /// have the socket; [`Rejected::Busy`].
+    /// [`Rejected::Carried`]; [`Rejected::Gone`] if no visible process has the socket; [`Rejected::Busy`].
     pub fn check_not_carried(self) -> Result<Self, Rejected> {
         let gone = |error: io::Error| unless_busy(&error, Rejected::Gone);
         match holders(BTreeSet::from([self.inode])).map_err(gone)?.get(&self.inode) {
@@ -123,7 +120,7 @@ impl LoopbackPeer {
     }
 }
 
-/// Whether a program runs that carries others' connections to this machine. Blocking; a millisecond or two.
+/// Checks whether a program runs that carries others' connections to this machine. Blocking; a millisecond or two.
 pub fn carriers_are_about() -> bool {
     let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     let mut pids = processes.filter_map(|it| it.file_name().to_str().map(str::to_owned));
@@ -135,12 +132,12 @@ fn is_carrier(pid: &str) -> bool {
     CARRIERS.iter().any(|carrier| name.starts_with(carrier))
 }
 
-/// Which other processes have these sockets: of several that share one, the newest. A socket that no visible
-/// process has is left out. Blocking; looks through the descriptors of processes once, however many sockets
-/// there are. It skips our own process, which has most of the sockets and is no peer.
+/// Returns the other process that has each of these sockets: of several that share one, the newest. A socket that
+/// no visible process has is left out. Blocking; searches the descriptors of processes once for all sockets. It
+/// skips the daemon's own process, which has most of the sockets and is no peer.
 ///
 /// # Errors
-/// When there is no descriptor left to look with.
+/// If there is no descriptor left to look with.
 pub fn holders(mut sockets: BTreeSet<u32>) -> io::Result<BTreeMap<u32, i32>> {
     let mut found = BTreeMap::new();
     let processes = std::fs::read_dir("/proc")?.flatten();
@@ -161,13 +158,13 @@ pub fn holders(mut sockets: BTreeSet<u32>) -> io::Result<BTreeMap<u32, i32>> {
     Ok(found)
 }
 
-/// The numbers of the sockets among the descriptors of a process, as far as we may see them; those that were
-/// opened last come first, mostly, since what is looked for is new.
+/// Returns the numbers of the sockets among a process's descriptors, as far as the daemon may see them. Those that
+/// were opened last mostly come first, since the wanted socket is new.
 fn sockets_of(process: &str) -> io::Result<impl Iterator<Item = u32>> {
     let folder = format!("/proc/{process}/fd");
     let entries = match std::fs::read_dir(&folder) {
         Err(error) if provost_system::is_out_of_something(&error) => return Err(error),
-        // The process has ended, or belongs to a user whose processes we may not look at.
+        // The process has ended, or belongs to a user whose processes the daemon may not look at.
         entries => entries.into_iter().flatten().flatten(),
     };
     let mut descriptors: Vec<u32> = entries.filter_map(|it| it.file_name().to_str()?.parse().ok()).collect();
@@ -191,10 +188,10 @@ impl Kernel {
         Ok(Self { socket, questions: 0 })
     }
 
-    /// `None` when there is no such connection, or it is not established.
+    /// Asks for a connection; `None` if it does not exist or is not established.
     ///
     /// # Errors
-    /// When the kernel gave no answer that can be understood.
+    /// If the kernel's answer cannot be understood.
     fn ask(&mut self, peer: SocketAddr, us: SocketAddr) -> io::Result<Option<LoopbackPeer>> {
         self.questions = self.questions.wrapping_add(1);
         let question = question(self.questions, peer, us);
@@ -212,7 +209,7 @@ impl Kernel {
     }
 }
 
-/// `struct inet_diag_req_v2` behind a header, as the kernel of this machine has them.
+/// Builds `struct inet_diag_req_v2` behind a header, in the byte order of this machine's kernel.
 fn question(number: u32, peer: SocketAddr, us: SocketAddr) -> [u8; QUESTION] {
     let mut it = [0; QUESTION];
     let mut put = |at: usize, bytes: &[u8]| it[at..at + bytes.len()].copy_from_slice(bytes);
@@ -239,18 +236,18 @@ fn question(number: u32, peer: SocketAddr, us: SocketAddr) -> [u8; QUESTION] {
     it
 }
 
-/// `struct inet_diag_msg` behind a header, or an error's number.
+/// Reads `struct inet_diag_msg` behind a header, or an error's number.
 fn read(answer: &[u8], peer: SocketAddr, us: SocketAddr) -> io::Result<Option<LoopbackPeer>> {
     let unknown = || io::Error::other("the kernel's answer has an unknown form");
     let kind = answer.get(4..6).and_then(|it| it.try_into().ok()).map(u16::from_ne_bytes);
     match kind {
-        // Most likely that there is no such socket.
+        // Most likely there is no such socket.
         Some(ERROR) => return Ok(None),
         Some(BY_FAMILY) if answer.len() >= ANSWER => {}
         _ => return Err(unknown()),
     }
     let port = |at: usize| answer.get(at..at + 2).and_then(|it| it.try_into().ok()).map(u16::from_be_bytes);
-    // Where no peer is connected, the kernel names a listener at the same port instead.
+    // If no peer is connected, the kernel names a listener at the same port instead.
     if (port(20), port(22)) != (Some(peer.port()), Some(us.port())) {
         return Ok(None);
     }

@@ -1,14 +1,14 @@
-//! The peer of a TCP connection within this machine, on systems that do not name it. Every check refuses.
+//! The peer of a TCP connection within this machine, on systems that do not name it. Every check but that of the user refuses.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 
 use super::Rejected;
 
-/// Whether peers can be asked for here.
+/// Whether this system can tell the peers.
 pub const KNOWS_PEERS: bool = false;
 
-/// A peer's end of a connection; there is none that is known.
+/// A peer's end of a connection; none is ever known here.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LoopbackPeer {
     /// The user that owns the socket.
@@ -26,7 +26,7 @@ impl LoopbackPeer {
         Err(Rejected::Gone)
     }
 
-    /// Whether the peer runs as this user.
+    /// Checks that the peer runs as this user.
     ///
     /// # Errors
     /// [`Rejected::OtherUser`].
@@ -34,7 +34,7 @@ impl LoopbackPeer {
         if self.uid == our_uid { Ok(self) } else { Err(Rejected::OtherUser) }
     }
 
-    /// Whether the peer is no worker of ours.
+    /// Refuses, since this system does not say whether the peer is a worker of the daemon's.
     ///
     /// # Errors
     /// Always [`Rejected::Gone`]: this system does not say which process has the socket.
@@ -44,7 +44,7 @@ impl LoopbackPeer {
 }
 
 impl LoopbackPeer {
-    /// Whether the peer speaks for itself.
+    /// Refuses, since this system does not say whether the peer speaks for itself.
     ///
     /// # Errors
     /// Always [`Rejected::Gone`]: this system does not say which process has the socket.
@@ -53,12 +53,12 @@ impl LoopbackPeer {
     }
 }
 
-/// Always `false`: this system does not say which programs carry connections.
+/// Returns `false`: this system does not say which programs carry connections.
 pub fn carriers_are_about() -> bool {
     false
 }
 
-/// Which processes have these sockets: always none, since this system does not say.
+/// Returns no process, since this system does not say which one has a socket.
 ///
 /// # Errors
 /// None on this system, since it looks at nothing.

@@ -4,7 +4,7 @@
 //! same words for every cause, while the log gets the cause. Neither a key nor an expected MAC leaves this
 //! module except through a function that hands out a new key. `policy` and the rules decide what a proven
 //! caller may do, and the doors word the refusals.
-#![deny(unsafe_code)] // the one function here that needs it says why it is sound
+#![deny(unsafe_code)] // the one exception says why it is sound
 
 pub mod answers;
 pub mod bearer;
@@ -35,7 +35,7 @@ use zeroize::Zeroizing;
 
 use provost_base::Secret;
 
-/// Why a caller was not believed. The peer sees one text for all of them; [`Rejected::cause`] is for the log.
+/// The reason why the daemon did not believe a caller. The peer sees one text for all of them; [`Rejected::cause`] is for the log.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, thiserror::Error)]
 #[error("authentication failed")]
 pub enum Rejected {
@@ -59,33 +59,32 @@ pub enum Rejected {
     TooMany,
     /// The peer runs as another user.
     OtherUser,
-    /// The peer runs in another pid namespace than we do.
+    /// The peer runs in another pid namespace than the daemon.
     Jailed,
     /// The peer is a program that carries connections of containers or virtual machines to this machine.
     Carried,
     /// The peer is not in a jail, and this door is for the workers of one.
     NotJailed,
-    /// The peer has ended, or the kernel would not say who it is.
+    /// The peer has ended, or the kernel does not tell which process it is.
     Gone,
     /// The processes above the peer cannot all be seen, so that it may be below an agent.
     Unseen,
-    /// The peer could not be looked at: the daemon has no descriptors or memory left for it. It
-    /// may be any process.
+    /// The daemon has no descriptors or memory left to look at the peer, which may be any process.
     Busy,
     /// The name belongs to an agent that proves it in another way.
     Reserved,
     /// An agent has a token for the name, which the request did not show.
     Taken,
-    /// The token is good, and not for this name.
+    /// The token is valid, but for another name.
     OtherName,
     /// The request was not made to this door, or not by a program of this machine.
     Foreign,
-    /// The token is not one of ours, or has expired, or belongs to another agent.
+    /// The token is unknown, or has expired, or belongs to another agent.
     BadToken,
 }
 
 impl Rejected {
-    /// One line for the log; never shown to the peer.
+    /// Returns one line for the log, which the peer never sees.
     pub fn cause(self) -> &'static str {
         match self {
             Self::WrongMac => "the MAC does not match",
@@ -113,26 +112,26 @@ impl Rejected {
     }
 }
 
-/// Told to a peer for [`Rejected::Unseen`], with what to do.
+/// The text that the peer gets for [`Rejected::Unseen`], with the next step.
 pub const UNSEEN: &str = "the processes above the one that asks cannot all be seen: it has ended, or there are too many of them; \
                           have a running process ask, below fewer others";
 
-/// The rejection for a failed look at a peer: [`Rejected::Busy`] where the daemon lacked something, since
-/// that says nothing about the peer.
+/// Returns the rejection for a failed look at a peer: [`Rejected::Busy`] if the daemon lacked something, since that
+/// says nothing about the peer.
 #[cfg(target_os = "linux")]
 fn unless_busy(error: &std::io::Error, otherwise: Rejected) -> Rejected {
     if provost_system::is_out_of_something(error) { Rejected::Busy } else { otherwise }
 }
 
-/// A secret for one use, such as one run of a worker.
+/// Makes a secret for one use, such as one run of a worker.
 ///
 /// # Errors
-/// When the system has no randomness to give.
+/// If the system has no randomness to give.
 pub fn fresh_secret() -> Result<Secret, getrandom::Error> {
     random_hex()
 }
 
-/// 32 random bytes as 64 hexadecimal digits.
+/// Returns 32 random bytes as 64 hexadecimal digits.
 fn random_hex() -> Result<Secret, getrandom::Error> {
     let mut bytes = Zeroizing::new([0; 32]);
     getrandom::fill(bytes.as_mut_slice())?;

@@ -1,12 +1,12 @@
 //! The list of a person's passkeys: one file for all repositories of the user, or root's in its place.
 //!
-//! `passkeys.toml` lies in the user's configuration (0600) under a MAC of the key ring: an edit by hand is noticed, and then
-//! no passkey counts. It is not prevented, since the ring is readable by the same user. Where root's list exists, only the
-//! keys in it count, and no process of the user changes them.
+//! `passkeys.toml` lies in the user's configuration (0600) under a MAC of the key ring: Provost notices an edit by
+//! hand, and then no passkey counts. It cannot prevent one, since the same user can read the ring. Where root's
+//! list exists, only its keys count, and no process of the user changes them.
 //!
-//! The list is a record of what became of passkeys since the last reset: who was added when, by whose signature, and who was
-//! revoked. Each change has the next number. A mark with that number lies beside the key ring and beside the state folders, so
-//! that a list that is gone, or an old copy of it, is noticed by a daemon that has not heard of it as well.
+//! The list records each passkey since the last reset: when it was added, by whose signature, and whether it was
+//! revoked. Each change has the next number. A mark with that number lies beside the key ring and the state
+//! folders, so that even a daemon that has not heard of the list notices if it is gone or an old copy.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -25,19 +25,19 @@ use provost_passkey::PublicKey;
 /// The file's name, in both places.
 pub const PASSKEYS_FILE: &str = "passkeys.toml";
 
-/// The mark that says how far the list had come: its number. No key has this ending.
+/// The file of the mark: the number of the list's last change. No key has this ending.
 const MARK_FILE: &str = "passkeys.mark";
 
-/// Said of a list whose number is lower than one that was seen.
+/// The text for a list whose number is lower than one that was seen before.
 pub const OLD_COPY: &str = "it is an old copy, from before a change that is known here";
 
-/// The form of the file.
+/// The version of the file's format.
 const VERSION: u32 = 1;
 
-/// What the key of its MAC is derived for.
+/// The purpose that the MAC's key is derived for.
 const PURPOSE: &[u8] = b"provost-passkeys-v1";
 
-/// Why the list cannot be used. Texts name the file and what to do.
+/// The reason why the list cannot be used. Texts name the file and the next step.
 #[derive(Debug, thiserror::Error)]
 pub enum ListError {
     /// The folder or the file cannot be used.
@@ -58,33 +58,33 @@ pub enum ListError {
         .0.display()
     )]
     Edited(PathBuf),
-    /// The MAC fits, and what the list says does not agree with what is on record.
+    /// The MAC fits, but the list does not agree with the record.
     #[error(
         "the list of passkeys was changed by something else than Provost: {0}; so none counts. Bring passkeys.toml back as it was, \
          or give all up: provost passkey reset"
     )]
     Disagrees(String),
-    /// There was a list.
+    /// There was a list, and it is gone.
     #[error(
         "{} is gone, and there were passkeys in it, so none counts; bring it back, or give all up: provost passkey reset",
         .0.display()
     )]
     Gone(PathBuf),
-    /// Another enrolment was faster.
+    /// Another enrolment came first.
     #[error("a passkey was enrolled at the same moment; begin again, and have it sign for the new one")]
     Overtaken,
-    /// Root's list could be changed by others.
+    /// Others could change root's list.
     #[error("{}: {why}; root's list of passkeys belongs to root, and no other user may write it", path.display())]
     NotRoots {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The problem.
         why: String,
     },
     /// Root's list is in force.
     #[error("{} is in force, and only root changes it: sudo provost passkey install", .0.display())]
     OfRoot(PathBuf),
-    /// As many as there may be.
+    /// The list is full.
     #[error(
         "there are {PASSKEYS_MAX} passkeys, as many as there may be; revoke one: provost passkey revoke NAME"
     )]
@@ -103,30 +103,30 @@ pub struct ListedPasskey {
     pub rp_id: String,
     /// Whether it can be backed up.
     pub backup_eligible: bool,
-    /// The model of the authenticator, as it says.
+    /// The model of the authenticator, by its own claim.
     pub aaguid: String,
     /// Its counter at the registration.
     #[serde(default)]
     pub counter: u32,
-    /// How a browser reaches it, as the browser said: `usb`, `internal`, `hybrid`, …
+    /// The ways a browser reaches it, as the browser named them: `usb`, `internal`, `hybrid`, …
     #[serde(default)]
     pub transports: Vec<String>,
     /// When it was enrolled.
     pub added_at: Timestamp,
-    /// How it came here: `code`, or `vouched` with the name of the passkey that has signed for it.
+    /// Its origin: `code`, or `vouched` with the name of the passkey that signed for it.
     pub source: String,
     /// The number of the list in which it was added.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub number: u64,
     /// Its public key.
     pub key: PublicKey,
-    /// What a passkey that was known has signed for it.
+    /// The word that a known passkey signed for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub vouch: Option<Box<SignedWord>>,
 }
 
 impl ListedPasskey {
-    /// A passkey on record as lists show it; `None` where its key cannot be read.
+    /// Returns a passkey on record in the form of lists; `None` if its key cannot be read.
     fn of(it: &KnownPasskey) -> Option<Self> {
         let passkey = &it.passkey;
         Some(Self {
@@ -145,7 +145,7 @@ impl ListedPasskey {
         })
     }
 
-    /// What is signed of a new passkey.
+    /// Returns the digest that a known passkey signs to vouch for this one.
     pub fn digest(&self) -> Digest {
         let value =
             serde_json::json!({ "id": self.id, "key": self.key, "name": self.name, "rp_id": self.rp_id });
@@ -153,7 +153,7 @@ impl ListedPasskey {
     }
 }
 
-/// One that counts no more.
+/// A passkey that no longer counts.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RevokedPasskey {
@@ -161,12 +161,12 @@ pub struct RevokedPasskey {
     pub number: u64,
     /// The passkey as it was.
     pub passkey: ListedPasskey,
-    /// What a passkey has signed for that; `None` where a person said it at a terminal.
+    /// The word that a passkey signed to revoke it; `None` if a person revoked it at a terminal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signed: Option<Box<SignedWord>>,
 }
 
-/// What became of a passkey, in the order of the list's numbers.
+/// A change of a passkey, in the order of the list's numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ListChange<'a> {
     /// It was added.
@@ -180,15 +180,15 @@ fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
-/// The list.
+/// The list of passkeys.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PasskeyList {
     version: u32,
-    /// How often all were given up.
+    /// The number of resets so far.
     #[serde(default)]
     pub resets: u64,
-    /// Until when none counts after the last reset; nothing once a daemon has seen that wait pass.
+    /// The end of the wait after the last reset, in which none counts; `None` once a daemon has seen the wait pass.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waits_until: Option<Timestamp>,
     /// The number of its last change.
@@ -199,17 +199,17 @@ pub struct PasskeyList {
     /// The passkeys, oldest first.
     #[serde(default, rename = "passkey")]
     pub passkeys: Vec<ListedPasskey>,
-    /// Those that count no more, oldest first; of many, the latest.
+    /// Passkeys that no longer count, oldest first; of many, only the latest.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub revoked: Vec<RevokedPasskey>,
-    /// Whether it is root's.
+    /// Whether it is root's list.
     #[serde(skip)]
     pub of_root: bool,
 }
 
 impl PasskeyList {
-    /// The list that a record is which several hosts share: those that count in it, and of them those of root's list alone, where this
-    /// machine has one.
+    /// Makes the list from a record that several hosts share: the passkeys that count in it. If this machine has
+    /// root's list, only those that root's list has, too.
     pub fn of_record(known: &Passkeys, roots: Option<&PasskeyList>) -> Self {
         let is_listed = |it: &ListedPasskey| match roots.map(|list| list.get(&it.id)) {
             None => true,
@@ -219,17 +219,17 @@ impl PasskeyList {
         Self { version: VERSION, passkeys, of_root: roots.is_some(), ..Self::default() }
     }
 
-    /// The passkey of this id.
+    /// Returns the passkey of this id.
     pub fn get(&self, id: &str) -> Option<&ListedPasskey> {
         self.passkeys.iter().find(|it| it.id == id)
     }
 
-    /// Whether this passkey is or was in it, since the last reset.
+    /// Checks whether the list has had this passkey since the last reset.
     pub fn has_had(&self, id: &str) -> bool {
         self.get(id).is_some() || self.revoked.iter().any(|it| it.passkey.id == id)
     }
 
-    /// What became of passkeys since the last reset, in order.
+    /// Returns the changes since the last reset, in order.
     pub fn changes(&self) -> Vec<ListChange<'_>> {
         let added = self.passkeys.iter().chain(self.revoked.iter().map(|it| &it.passkey));
         let added = added.map(|it| (it.number, ListChange::Added(it)));
@@ -242,7 +242,7 @@ impl PasskeyList {
     /// Adds a passkey.
     ///
     /// # Errors
-    /// [`ListError::Overtaken`] where it has no vouch and is not the first, or its name is taken.
+    /// [`ListError::Overtaken`] if it has no vouch and is not the first, or its name is taken.
     pub fn add(&mut self, passkey: ListedPasskey) -> Result<(), ListError> {
         let is_alike = |it: &ListedPasskey| it.name == passkey.name || it.id == passkey.id;
         if (passkey.vouch.is_none() && !self.passkeys.is_empty()) || self.passkeys.iter().any(is_alike) {
@@ -252,7 +252,7 @@ impl PasskeyList {
         Ok(())
     }
 
-    /// Takes a passkey out, and keeps that in mind.
+    /// Moves a passkey to the revoked ones.
     pub fn revoke(&mut self, id: &str, signed: Option<Box<SignedWord>>) {
         let Some(at) = self.passkeys.iter().position(|it| it.id == id) else { return };
         let passkey = self.passkeys.remove(at);
@@ -261,7 +261,7 @@ impl PasskeyList {
         self.revoked.drain(..surplus);
     }
 
-    /// Empties it, as after the reset with this count.
+    /// Empties the list, as after the reset with this count.
     pub fn reset(&mut self, resets: u64, waits_until: Option<Timestamp>) {
         let number = self.number;
         *self = Self { resets, waits_until, number, ..Self::default() };
@@ -284,21 +284,21 @@ impl PasskeyList {
     }
 }
 
-/// Where lists are.
+/// The places of lists.
 #[derive(Clone, Debug)]
 pub struct PasskeyFiles {
     /// The folder of the user's list.
     pub user: PathBuf,
     /// Root's list.
     pub system: PathBuf,
-    /// Whose the latter has to be: 0.
+    /// The user that must own root's list: 0.
     pub owner: u32,
-    /// The folders in which a mark says how far the user's list had come.
+    /// The folders of the marks, which tell the last known number of the user's list.
     pub marks: Vec<PathBuf>,
 }
 
 impl PasskeyFiles {
-    /// The list in force; `None` where there is none, and none was.
+    /// Returns the list in force; `None` if there is no list and never was.
     ///
     /// # Errors
     /// [`ListError`]; then no passkey counts.
@@ -309,7 +309,7 @@ impl PasskeyFiles {
         }
         let path = self.user.join(PASSKEYS_FILE);
         let marked = self.marked();
-        // Of a folder without a list, nothing is asked.
+        // A folder without a list gets no such check.
         let is_gone =
             fs::symlink_metadata(&path).is_err_and(|err| err.kind() == std::io::ErrorKind::NotFound);
         if is_gone {
@@ -330,7 +330,7 @@ impl PasskeyFiles {
         Ok(Some(list))
     }
 
-    /// Root's list, where this machine has one.
+    /// Returns root's list, if this machine has one.
     ///
     /// # Errors
     /// [`ListError`]; then no passkey counts.
@@ -339,7 +339,7 @@ impl PasskeyFiles {
         parse(&self.system, &text).map(Some)
     }
 
-    /// Whether a list could be written: its folder is this user's alone.
+    /// Checks that a list could be written: its folder is this user's alone.
     ///
     /// # Errors
     /// [`ListError`].
@@ -348,7 +348,7 @@ impl PasskeyFiles {
         Ok(())
     }
 
-    /// Changes the user's list, whole and on disk, while no other process does. Its new number, which is above `noted`.
+    /// Changes the user's list, whole and on disk, under the folder's lock. Returns its new number, which is above `noted`.
     ///
     /// # Errors
     /// [`ListError`]; then nothing has changed.
@@ -363,7 +363,7 @@ impl PasskeyFiles {
         self.changed(&folder, keys, noted, change)
     }
 
-    /// The same, unless another process holds the folder at the moment: a look that finds something to tidy up waits for no process.
+    /// Changes the list unless another process holds the folder at the moment, so that tidying up waits for no process.
     ///
     /// # Errors
     /// [`ListError`]; then nothing has changed.
@@ -396,8 +396,8 @@ impl PasskeyFiles {
         Ok(number)
     }
 
-    /// Begins an empty list that counts one reset more, also where the present list was edited by hand or is gone. Its number is above
-    /// `noted`.
+    /// Begins an empty list with the next count of resets, even if the present list is gone or was edited by hand.
+    /// Its number is above `noted`.
     ///
     /// # Errors
     /// [`ListError`]; then nothing has changed.
@@ -418,8 +418,8 @@ impl PasskeyFiles {
         self.write(&folder, keys, list)
     }
 
-    /// How far the list had come, as the marks say; `None` without a mark. What is in the place of a mark and is none says that there was
-    /// a list.
+    /// Returns the highest number in the marks; `None` without a mark. Anything else in a mark's place counts as
+    /// the mark of some list.
     fn marked(&self) -> Option<u64> {
         let read = |folder: &PathBuf| match fs::symlink_metadata(folder.join(MARK_FILE)) {
             Ok(_) => Some(read_mark(folder).unwrap_or(0)),
@@ -428,13 +428,13 @@ impl PasskeyFiles {
         self.marks.iter().filter_map(read).max()
     }
 
-    /// Brings the marks up to this number. A mark that cannot be written is the loss of a second look, and of nothing else.
+    /// Raises the marks to this number. If a mark cannot be written, only a second safeguard is lost.
     fn mark(&self, number: u64) {
         for folder in self.marks.iter().filter(|it| it.is_dir()) {
             if read_mark(folder).is_some_and(|it| it >= number) {
                 continue;
             }
-            // Without the folder's lock, which would hold a mere look up: of two that write at once one fails, and looks again.
+            // Without the folder's lock, which would block a mere look-up: if two processes write at once, one fails and looks again.
             let written =
                 Folder::open(folder).and_then(|it| it.write(MARK_FILE, format!("{number}\n").as_bytes()));
             if let Err(why) = written {
@@ -467,9 +467,9 @@ fn read_mark(folder: &Path) -> Option<u64> {
     std::str::from_utf8(&text).ok()?.trim().parse().ok()
 }
 
-/// Whether there are passkeys, or were, as far as a look at the files tells it; their MAC is not examined. For advice alone.
+/// Checks whether the files seem to list passkeys, without checking the MAC. For advice alone.
 pub fn any_listed(user: &Path, system: &Path) -> bool {
-    // A list that cannot be read is a list: the daemon says what is wrong with it.
+    // An unreadable list counts as a list: the daemon reports its problem.
     let has_any = |path: &Path| match fs::read_to_string(path) {
         Ok(text) => parse(path, &text).map_or(true, |list| !list.passkeys.is_empty()),
         Err(err) => err.kind() != std::io::ErrorKind::NotFound,
@@ -477,11 +477,11 @@ pub fn any_listed(user: &Path, system: &Path) -> bool {
     if system.exists() { has_any(system) } else { has_any(&user.join(PASSKEYS_FILE)) }
 }
 
-/// Takes passkeys of a user's list into root's, by their names; the names of all that it has then, with the fingerprints of their keys.
-/// For root alone: the file has to belong to root afterwards.
+/// Copies passkeys of a user's list into root's, by name; returns the names of all in root's list then, with their
+/// keys' fingerprints. For root alone, since root must own the file afterwards.
 ///
 /// # Errors
-/// A sentence; then root's list is as it was. The user's list has to have the MAC of the key ring beside it.
+/// A sentence; then root's list is unchanged. The user's list must have the MAC of the key ring beside it.
 pub fn install(from: &Path, names: &[String], target: &Path) -> Result<Vec<(String, String)>, String> {
     let text = bounded(from)?;
     let users = parse(from, &text).map_err(|err| err.to_string())?;
@@ -516,7 +516,7 @@ pub fn install(from: &Path, names: &[String], target: &Path) -> Result<Vec<(Stri
     Ok(list.passkeys.into_iter().map(|it| (it.name, it.key.fingerprint())).collect())
 }
 
-/// A file's text, no longer than a file of keys may be.
+/// Returns a file's text, no longer than a file of keys may be.
 fn bounded(path: &Path) -> Result<String, String> {
     use std::io::Read as _;
 
@@ -546,7 +546,7 @@ fn parse(path: &Path, text: &str) -> Result<PasskeyList, ListError> {
     Ok(list)
 }
 
-/// The text of root's list, if there is one. Only root may be able to write the file, or to replace it.
+/// Returns the text of root's list, if there is one. Only root may be able to write or replace the file.
 #[cfg(unix)]
 fn roots(path: &Path, owner: u32) -> Result<Option<String>, ListError> {
     use std::io::Read as _;
@@ -574,7 +574,7 @@ fn roots(path: &Path, owner: u32) -> Result<Option<String>, ListError> {
     if text.len() > KEY_FILE_BYTES_MAX { Err(wrong("it is too large".into())) } else { Ok(Some(text)) }
 }
 
-/// On other systems there is no list of an administrator's: who may write a file is not looked at there.
+/// Refuses a list: other systems have no administrator's list, since the check of the file's writers is missing there.
 #[cfg(not(unix))]
 fn roots(path: &Path, _owner: u32) -> Result<Option<String>, ListError> {
     match fs::exists(path) {

@@ -24,23 +24,23 @@ use provost_system::{process_of, user_number};
 pub struct PeerId {
     /// Its effective user when it connected.
     pub uid: u32,
-    /// Its number in our pid namespace; stands for this process only as long as it lives.
+    /// Its number in the daemon's pid namespace; it means this process only as long as the process lives.
     pub pid: i32,
     pidfd: OwnedFd,
     line: OnceLock<Line>,
 }
 
 impl PeerId {
-    /// Asks the kernel who connected this Unix stream.
+    /// Asks the kernel which process connected this Unix stream.
     ///
     /// # Errors
-    /// [`Rejected::Gone`] when the process has ended or cannot be seen from here; [`Rejected::Busy`].
+    /// [`Rejected::Gone`] if the process has ended or cannot be seen from here; [`Rejected::Busy`].
     pub fn of(stream: &impl AsFd) -> Result<Self, Rejected> {
         let gone = |error: io::Error| unless_busy(&error, Rejected::Gone);
         let credentials = rustix::net::sockopt::socket_peercred(stream).map_err(|e| gone(e.into()))?;
         let pidfd = match peer_pidfd(stream.as_fd()) {
-            // Kernels before 6.5 do not know the option: the number is all there is, and it may mean another
-            // process by now.
+            // Kernels before 6.5 do not know the option: only the number remains, and it may mean another process
+            // by now.
             Err(e) if e.raw_os_error() == Some(libc::ENOPROTOOPT) => {
                 pidfd_open(credentials.pid, PidfdFlags::empty()).map_err(|e| gone(e.into()))?
             }
@@ -54,7 +54,7 @@ impl PeerId {
         })
     }
 
-    /// Whether the peer runs as this user.
+    /// Checks that the peer runs as this user.
     ///
     /// # Errors
     /// [`Rejected::OtherUser`].
@@ -62,11 +62,11 @@ impl PeerId {
         if self.uid == our_uid { Ok(()) } else { Err(Rejected::OtherUser) }
     }
 
-    /// Whether the peer runs in our pid namespace and is alive.
+    /// Checks that the peer runs in the daemon's pid namespace and is alive.
     ///
     /// # Errors
-    /// [`Rejected::Jailed`], [`Rejected::Gone`]; a namespace that cannot be found out counts as another one,
-    /// but for [`Rejected::Busy`].
+    /// [`Rejected::Jailed`], [`Rejected::Gone`]; an unknown namespace counts as another one, unless the error is
+    /// [`Rejected::Busy`].
     pub fn check_not_jailed(&self) -> Result<(), Rejected> {
         let jailed = |error: io::Error| unless_busy(&error, Rejected::Jailed);
         let peer = pids(self.pidfd.as_fd()).map_err(jailed)?;
@@ -76,17 +76,17 @@ impl PeerId {
             _ => return Err(Rejected::Gone),
         }
         let ours = our_depth().map_err(jailed)?;
-        // Alone in the list: it is in the namespace that /proc shows, and so are we. Deeper down, the depth
+        // Alone in the list: it is in the namespace that /proc shows, and so is the daemon. Deeper down, the depth
         // does not tell siblings apart.
         let same = peer.len() == ours && (ours == 1 || same_namespace(self.pid).map_err(jailed)?);
         if same { Ok(()) } else { Err(Rejected::Jailed) }
     }
 
-    /// Whether the peer runs in a pid namespace below ours, as the workers of tier `ns` do, and is alive.
+    /// Checks that the peer runs in a pid namespace below the daemon's, as the workers of tier `ns` do, and is alive.
     ///
     /// # Errors
-    /// [`Rejected::NotJailed`], [`Rejected::Gone`]; a namespace that cannot be found out counts as ours, but for
-    /// [`Rejected::Busy`].
+    /// [`Rejected::NotJailed`], [`Rejected::Gone`]; an unknown namespace counts as the daemon's, unless the error
+    /// is [`Rejected::Busy`].
     pub fn check_jailed(&self) -> Result<(), Rejected> {
         let not_jailed = |error: io::Error| unless_busy(&error, Rejected::NotJailed);
         let peer = pids(self.pidfd.as_fd()).map_err(not_jailed)?;
@@ -98,8 +98,8 @@ impl PeerId {
         }
     }
 
-    /// Whether the peer and all above it could be seen. Asked for as soon as it has connected: a process that
-    /// ends leaves its socket to others, and nothing by which they would be known.
+    /// Checks that the peer and all its ancestors could be seen. The daemon asks as soon as the peer has connected:
+    /// a process that ends leaves its socket to others, and no trace to recognise them by.
     ///
     /// # Errors
     /// [`Rejected::Unseen`]; [`Rejected::Busy`].
@@ -111,19 +111,18 @@ impl PeerId {
         Err(Stat::of(self.pid).err().as_ref().map_or(Rejected::Unseen, unseen))
     }
 
-    /// Whether a person may be behind the peer: it has a controlling terminal, and neither it nor an
-    /// ancestor, now or when it was looked at first, is one of `agents`, the processes known to be agents or
-    /// workers.
+    /// Checks whether a person may be behind the peer: it has a controlling terminal, and neither it nor an
+    /// ancestor, now or at the first look, is one of `agents`, the processes known to be agents or workers.
     pub fn is_at_terminal_outside(&self, agents: &HashSet<i32>) -> bool {
         let at_terminal = controlling_tty(self.pid).is_ok_and(|tty| tty.is_some());
         let outside = !agents.contains(&self.pid)
             && ancestors(self.pid).is_ok_and(|chain| chain.iter().all(|pid| !agents.contains(pid)));
         let was_outside = !self.line().is_empty() && !self.line().has_one_of(agents);
-        // Asked last: if the process still lives, its number has meant it all along.
+        // The liveness check is last: if the process still lives, its number has meant it all along.
         at_terminal && outside && was_outside && self.is_alive()
     }
 
-    /// The peer and those above it, as they were when this was first asked; nothing where it had ended.
+    /// Returns the peer and its ancestors, as they were at the first call; empty if the peer had ended.
     pub fn line(&self) -> &Line {
         self.line.get_or_init(|| {
             let line = line_of(self.pid);
@@ -131,40 +130,40 @@ impl PeerId {
         })
     }
 
-    /// The process that has started the peer; `None` where it has ended.
+    /// Returns the process that started the peer; `None` if the peer has ended.
     pub fn parent(&self) -> Option<i32> {
         let parent = Stat::of(self.pid).ok()?.parent;
         self.is_alive().then_some(parent)
     }
 
-    /// Whether the process still runs.
+    /// Checks whether the process still runs.
     pub fn is_alive(&self) -> bool {
         pids(self.pidfd.as_fd()).is_ok_and(|pids| pids.first().is_some_and(|pid| *pid >= 0))
     }
 
-    /// Becomes readable when the process ends.
+    /// Returns the pidfd, which becomes readable when the process ends.
     pub fn pidfd(&self) -> BorrowedFd<'_> {
         self.pidfd.as_fd()
     }
 }
 
-/// A running process of our user, to be known again: its number may mean another one some time.
+/// Returns the mark of a running process of this user, by which it can be recognised: its number may mean another one later.
 pub fn process_of_ours(pid: u32) -> Option<ProcessMark> {
     let (started, owner) = process_of(pid).ok()??;
     (owner == user_number()).then_some(ProcessMark { pid, started })
 }
 
-/// A process and those above it; nothing where it has ended, or has more above it than can be looked at. A
-/// part of a line would make a process the first of its session that is not.
+/// Returns a process and its ancestors; empty if it has ended, or has too many ancestors. A partial line would
+/// present the wrong process as the first of its session.
 pub fn line_of(pid: i32) -> Line {
-    // Where one ends between two looks, those below it have another parent by then.
+    // If a process ends between two looks, those below it have another parent by then.
     (0..LOOKS_MAX).find_map(|_| look(pid)).unwrap_or_default()
 }
 
-/// How often a line is looked at in which a process ends meanwhile.
+/// The most looks at a line in which processes end meanwhile.
 const LOOKS_MAX: u32 = 8;
 
-/// `None` when one ended meanwhile.
+/// Looks at a line once; `None` if one of its processes ended meanwhile.
 fn look(pid: i32) -> Option<Line> {
     let (mut line, mut next, mut begun_below) = (Line::default(), pid, u64::MAX);
     while next > 1 {
@@ -173,9 +172,9 @@ fn look(pid: i32) -> Option<Line> {
         }
         let stat = match Stat::of(next) {
             Ok(stat) if stat.started <= begun_below => stat,
-            // Its number has come to mean another one.
+            // The number now means another process.
             Ok(_) => return None,
-            // The system hides the processes of other users; those have no session of ours.
+            // The system hides the processes of other users; those belong to no session of this user.
             Err(_) if is_hidden(next) => break,
             Err(_) => return None,
         };
@@ -186,15 +185,15 @@ fn look(pid: i32) -> Option<Line> {
     Some(line)
 }
 
-/// Whether a process runs as another user, that /proc shows none of (`hidepid`).
+/// Checks whether a process runs as another user and is hidden in /proc (`hidepid`).
 fn is_hidden(pid: i32) -> bool {
     Pid::from_raw(pid).is_some_and(|pid| test_kill_process(pid) == Err(Errno::PERM))
 }
 
-/// The parent of a process, its parent, and so on up to the first process of the namespace.
+/// Returns the parent of a process, its parent, and so on up to the first process of the namespace.
 ///
 /// # Errors
-/// When a process of the chain ends meanwhile, or the chain has no end.
+/// If a process of the chain ends meanwhile, or the chain has no end.
 pub fn ancestors(pid: i32) -> io::Result<Vec<i32>> {
     let mut chain = Vec::new();
     let mut next = Stat::of(pid)?.parent;
@@ -208,10 +207,10 @@ pub fn ancestors(pid: i32) -> io::Result<Vec<i32>> {
     Ok(chain)
 }
 
-/// The device number of the terminal that controls a process, if one does.
+/// Returns the device number of the terminal that controls a process, if one does.
 ///
 /// # Errors
-/// When the process has ended.
+/// If the process has ended.
 pub fn controlling_tty(pid: i32) -> io::Result<Option<i32>> {
     Ok(Some(Stat::of(pid)?.tty).filter(|tty| *tty != 0))
 }
@@ -227,9 +226,8 @@ struct Stat {
 impl Stat {
     fn of(pid: i32) -> io::Result<Self> {
         let text = read_short(&format!("/proc/{pid}/stat"))?;
-        // The name is in parentheses and may contain anything, parentheses and spaces included; the last one
-        // closes it. State, parent, group, session and terminal follow, and
-        // the time at which it began is the twentieth.
+        // The name is in parentheses and may contain anything, even parentheses and spaces; the last parenthesis
+        // closes it. State, parent, group, session and terminal follow, and the start time is the twentieth.
         let after_name = text.iter().rposition(|byte| *byte == b')').map_or(&[][..], |at| &text[at + 1..]);
         let after_name = String::from_utf8_lossy(after_name);
         let fields: Vec<&str> = after_name.split_ascii_whitespace().collect();
@@ -244,8 +242,8 @@ impl Stat {
     }
 }
 
-/// The numbers of a pidfd's process in the namespace of our /proc and in those below it, outermost first. One
-/// of -1 means that it has ended, 0 that it cannot be seen from here.
+/// Returns the numbers of a pidfd's process in the namespace of the daemon's /proc and in those below it, outermost
+/// first. -1 means that it has ended, 0 that it cannot be seen from here.
 fn pids(pidfd: BorrowedFd<'_>) -> io::Result<Vec<i32>> {
     let info = read_short(&format!("/proc/self/fdinfo/{}", pidfd.as_raw_fd()))?;
     let info = String::from_utf8_lossy(&info);
@@ -261,7 +259,7 @@ fn pids(pidfd: BorrowedFd<'_>) -> io::Result<Vec<i32>> {
     }
 }
 
-/// How many namespaces, counted from that of our /proc, we are in. A failure is not kept: it may be a moment's.
+/// Returns the depth of the daemon's namespace, counted from that of its /proc. A failure is not kept: it may be momentary.
 fn our_depth() -> io::Result<usize> {
     static DEPTH: OnceLock<usize> = OnceLock::new();
     if let Some(depth) = DEPTH.get() {
@@ -272,7 +270,7 @@ fn our_depth() -> io::Result<usize> {
     Ok(*DEPTH.get_or_init(|| depth))
 }
 
-/// Whether a process is in our pid namespace.
+/// Checks whether a process is in the daemon's pid namespace.
 pub(super) fn same_namespace(pid: i32) -> io::Result<bool> {
     Ok(std::fs::read_link(format!("/proc/{pid}/ns/pid"))? == std::fs::read_link("/proc/self/ns/pid")?)
 }
@@ -283,7 +281,7 @@ fn read_short(path: &str) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// `SO_PEERPIDFD` of Linux 6.5, which no crate of ours knows yet.
+/// Asks for `SO_PEERPIDFD` of Linux 6.5, which none of the crates in use knows yet.
 #[expect(unsafe_code, reason = "one system call that rustix does not wrap")]
 fn peer_pidfd(stream: BorrowedFd<'_>) -> io::Result<OwnedFd> {
     const SO_PEERPIDFD: libc::c_int = 77;

@@ -15,7 +15,7 @@ use provost_system::{Process, Token, process_behind};
 /// The process that connected.
 #[derive(Debug)]
 pub struct PeerId {
-    /// Its number; stands for this process only as long as it lives.
+    /// Its number; it means this process only as long as the process lives.
     pub pid: i32,
     same_user: bool,
     confined: bool,
@@ -23,25 +23,25 @@ pub struct PeerId {
 }
 
 impl PeerId {
-    /// Asks the kernel who connected this pipe.
+    /// Asks the kernel which process connected this pipe.
     ///
     /// # Errors
-    /// [`Rejected::Gone`] when the process has ended or cannot be seen from here.
+    /// [`Rejected::Gone`] if the process has ended or cannot be seen from here.
     pub fn of(pipe: &impl AsHandle) -> Result<Self, Rejected> {
         let gone = |_| Rejected::Gone;
         let number = process_behind(pipe.as_handle()).map_err(gone)?;
-        // Held from before it is looked at, so that its number cannot come to mean another one meanwhile.
+        // Held before it is looked at, so that its number cannot come to mean another process meanwhile.
         let process = Process::hold(number);
         let token = Token::of_process(number).map_err(gone)?;
         let us = Token::of_this_process().and_then(|token| token.user()).map_err(gone)?;
         let them = token.user().map_err(gone)?;
-        // What cannot be found out counts as confined.
+        // An unknown confinement counts as confined.
         let confined = token.is_confined().unwrap_or(true);
         let pid = i32::try_from(number).map_err(|_| Rejected::Gone)?;
         Ok(Self { pid, same_user: us == them, confined, process })
     }
 
-    /// Whether the peer runs as this user. Users have no numbers here; it is compared with our own.
+    /// Checks that the peer runs as this user. Users have no numbers here; the check compares it with the daemon's own user.
     ///
     /// # Errors
     /// [`Rejected::OtherUser`].
@@ -49,7 +49,7 @@ impl PeerId {
         if self.same_user { Ok(()) } else { Err(Rejected::OtherUser) }
     }
 
-    /// Whether the peer is confined.
+    /// Checks that the peer is not confined.
     ///
     /// # Errors
     /// [`Rejected::Jailed`].
@@ -57,7 +57,7 @@ impl PeerId {
         if self.confined { Err(Rejected::Jailed) } else { Ok(()) }
     }
 
-    /// Never: no worker has a door of its own here, since none is confined.
+    /// Refuses: no worker has a door of its own here, since none is confined.
     ///
     /// # Errors
     /// [`Rejected::NotJailed`].
@@ -65,7 +65,7 @@ impl PeerId {
         Err(Rejected::NotJailed)
     }
 
-    /// Always: nothing is seen of any here, and nothing is refused for it.
+    /// Accepts every peer: ancestors are not looked at here, and their absence is no reason to refuse.
     ///
     /// # Errors
     /// None on this system, since it looks at nothing.
@@ -73,35 +73,35 @@ impl PeerId {
         Ok(())
     }
 
-    /// Never: a console can be had by any program, hidden ones included, so that it proves no person. Approvals
-    /// are answered with an approver's key here.
+    /// Returns `false`: any program, even a hidden one, can have a console, so a console proves no person.
+    /// Approvals are answered with an approver's key here.
     pub fn is_at_terminal_outside(&self, _agents: &HashSet<i32>) -> bool {
         false
     }
 
-    /// The peer and those above it; not known here, where no terminal proves a person either.
+    /// Returns an empty line: ancestors are not known here, where no terminal proves a person either.
     pub fn line(&self) -> &Line {
         static NOTHING: Line = Line::new();
         &NOTHING
     }
 
-    /// The process that has started the peer; not known here.
+    /// Returns `None`: the process that started the peer is not known here.
     pub fn parent(&self) -> Option<i32> {
         None
     }
 
-    /// Whether the process still runs.
+    /// Checks whether the process still runs.
     pub fn is_alive(&self) -> bool {
         !self.process.has_ended(std::time::Duration::ZERO)
     }
 }
 
-/// An empty line, for the same reason.
+/// Returns an empty line, since ancestors are not known here.
 pub fn line_of(_pid: i32) -> Line {
     Line::new()
 }
 
-/// Always `None`: on this system, nothing ends with a process.
+/// Returns `None`: on this system, nothing ends with a process.
 pub fn process_of_ours(_pid: u32) -> Option<provost_domain::ProcessMark> {
     None
 }

@@ -1,9 +1,9 @@
-//! Replay protection: no frame is accepted twice.
+//! Replay protection: the daemon accepts no frame twice.
 //!
-//! Remembers each nonce for as long as its frame's time stamp is within the window, in one bucket per second.
-//! When memory is full, it drops the oldest second and refuses frames of that age from then on: a frame
-//! outside of the memory is never accepted. Frames that are dated ahead get a small part of the memory and
-//! push nothing out, so that a sender of such frames cannot lock out the others.
+//! The guard remembers each nonce for as long as its frame's time stamp is within the window, in one bucket per
+//! second. When its memory is full, it drops the oldest second and refuses frames of that age from then on: it
+//! never accepts a frame that its memory cannot cover. Frames that are dated ahead get a small part of the memory
+//! and push nothing out, so that a sender of such frames cannot lock out the others.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fs::File;
@@ -19,7 +19,7 @@ use provost_base::{Digest, Timestamp};
 /// Frames dated ahead may fill one part in so many of the memory; clocks on one machine agree.
 const AHEAD_SHARE: usize = 8;
 
-/// The nonces that were seen, and the age beyond which the guard cannot tell.
+/// The nonces that were seen, and the age beyond which the guard refuses.
 pub struct ReplayGuard {
     /// Whole seconds since the epoch; DevIt's `ts` is no finer.
     started_at: u64,
@@ -28,7 +28,7 @@ pub struct ReplayGuard {
     /// Two keys that only this process knows, so that no sender can choose nonces that collide.
     hashers: [RandomState; 2],
     seen: Mutex<Seen>,
-    /// Frames dated ahead, which the next start could otherwise accept a second time.
+    /// The record of frames dated ahead, which the next start could otherwise accept a second time.
     ahead: Option<Ahead>,
 }
 
@@ -43,7 +43,7 @@ struct Seen {
     closed: BTreeSet<u64>,
 }
 
-/// A mark is the outcome of two keyed hashes already, so one half of it serves as its hash.
+/// A hasher for marks. A mark is already the outcome of two keyed hashes, so one half of it serves as its hash.
 #[derive(Default)]
 struct Itself(u64);
 
@@ -66,8 +66,8 @@ impl Hasher for Itself {
 }
 
 impl ReplayGuard {
-    /// Frames from `window_seconds` before to as many after the present are believed, once, unless they are
-    /// from before the second of `started_at`. At most `capacity` nonces are remembered.
+    /// Makes a guard that accepts each frame once, if its time stamp is within `window_seconds` before or after the
+    /// present and not before the second of `started_at`. It remembers at most `capacity` nonces.
     pub fn new(started_at: Timestamp, window_seconds: u64, capacity: usize) -> Self {
         Self {
             started_at: started_at.seconds(),
@@ -79,24 +79,24 @@ impl ReplayGuard {
         }
     }
 
-    /// The same with a file where it keeps in mind what a start cannot tell by its own time: frames that were
-    /// believed and are dated ahead, and the newest second of the others, above which it begins. The clock
-    /// may have been set back since, or may have been ahead.
+    /// Adds a file for the facts that a start cannot know: the accepted frames that are dated ahead, and the newest
+    /// second of the others, after which the new start begins. The clock may have been set back since, or may have
+    /// been ahead.
     ///
     /// # Errors
-    /// When the file cannot be read or written.
+    /// If the file cannot be read or written.
     pub fn remembering(self, file: &Path) -> io::Result<Self> {
         let ahead = Ahead::open(file, self.started_at.saturating_sub(self.window_seconds))?;
         let started_at = ahead.newest.map_or(self.started_at, |it| self.started_at.max(it.saturating_add(1)));
         Ok(Self { ahead: Some(ahead), started_at, ..self })
     }
 
-    /// The first second, since 1970, whose frames are believed.
+    /// Returns the first second, since 1970, whose frames are accepted.
     pub fn begins_at(&self) -> u64 {
         self.started_at
     }
 
-    /// Remembers a frame whose MAC was found right. A frame that is refused leaves no trace.
+    /// Remembers a frame whose MAC was correct. A refused frame leaves no trace.
     ///
     /// # Errors
     /// [`Rejected::TooOld`], [`Rejected::TooNew`], [`Rejected::BeforeStart`], [`Rejected::Forgotten`],
@@ -122,15 +122,15 @@ impl ReplayGuard {
         }
         self.remember(ts, mark, now)?;
         if let Some(ahead) = &self.ahead {
-            // After it is remembered here, so that only senders of such frames wait for the disk. What cannot
-            // be kept in mind over a start is not believed.
+            // Written after it is remembered in memory, so that only senders of such frames wait for the disk. A
+            // frame that cannot be kept over a start is refused.
             let kept = if ts > now { ahead.keep(from, ts, nonce, oldest) } else { ahead.reached(ts) };
             kept.inspect_err(|_| self.forget(ts, mark))?;
         }
         Ok(())
     }
 
-    /// Leaves no trace of a frame that is refused after all.
+    /// Removes the trace of a frame that is refused after all.
     fn forget(&self, ts: u64, mark: u128) {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(bucket) = seen.buckets.get_mut(&ts) else { return };
@@ -141,7 +141,7 @@ impl ReplayGuard {
         seen.count -= usize::from(had);
     }
 
-    /// Remembers a frame of the window, unless it is remembered or too old to tell.
+    /// Remembers a frame of the window, unless it is remembered already or too old to tell.
     fn remember(&self, ts: u64, mark: u128, now: u64) -> Result<(), Rejected> {
         let oldest = now.saturating_sub(self.window_seconds);
         let newest = now.saturating_add(self.window_seconds);
@@ -173,45 +173,45 @@ impl ReplayGuard {
         Ok(())
     }
 
-    /// For how long before and after the present frames are believed.
+    /// Returns the time before and after the present within which frames are accepted, in seconds.
     pub fn window_seconds(&self) -> u64 {
         self.window_seconds
     }
 
-    /// How many nonces are remembered.
+    /// Returns the number of remembered nonces.
     pub fn remembered(&self) -> usize {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner).count
     }
 }
 
-/// The record that is kept over starts: a line for each frame dated ahead that was believed, with its second
-/// and a digest of the rest, and one, ending in `-`, for the newest second of the others.
+/// The record that is kept over starts: a line for each accepted frame that is dated ahead, with its second and a
+/// digest of the rest, and one line, ending in `-`, for the newest second of the others.
 struct Ahead {
-    /// Frames of earlier starts. Those of this one are remembered with the others.
+    /// Frames of earlier starts. Those of the present start are remembered with the others.
     before: BTreeSet<(u64, String)>,
-    /// The newest second of frames that were not dated ahead, or are not kept any more.
+    /// The newest second of frames that were not dated ahead, or are no longer kept.
     newest: Option<u64>,
     book: Mutex<Book>,
 }
 
-/// The file with these lines, and what it has.
+/// The file with these lines, and its content.
 struct Book {
     path: PathBuf,
-    /// None until the file has been written afresh: not every system replaces a file that is open.
+    /// `None` until the file has been rewritten: not every system replaces a file that is open.
     file: Option<File>,
     lines: usize,
     known: BTreeSet<(u64, String)>,
     newest: Option<u64>,
 }
 
-/// Lines beyond those that are still of use before the file is written afresh.
+/// The number of useless lines at which the file is rewritten.
 const AHEAD_LINES_OVER: usize = 1_024;
 
-/// Stands in the place of a digest, in the line with the newest second.
+/// The word that stands in place of a digest, in the line with the newest second.
 const NEWEST: &str = "-";
 
 impl Ahead {
-    /// Reads the file. Frames from before `oldest` are not kept any more; that they were believed is.
+    /// Reads the file. Frames from before `oldest` are dropped, but their newest second is kept.
     fn open(path: &Path, oldest: u64) -> io::Result<Self> {
         let text = match std::fs::read_to_string(path) {
             Ok(text) => text,
@@ -240,7 +240,7 @@ impl Ahead {
             && self.before.contains(&(ts, Book::mark(from, nonce)))
     }
 
-    /// A frame dated ahead was believed.
+    /// Records an accepted frame that is dated ahead.
     fn keep(&self, from: &str, ts: u64, nonce: &str, oldest: u64) -> Result<(), Rejected> {
         let mut book = self.book.lock().unwrap_or_else(PoisonError::into_inner);
         book.forget(oldest);
@@ -253,7 +253,7 @@ impl Ahead {
         Ok(())
     }
 
-    /// A frame of this second was believed. At most one line a second.
+    /// Records the second of an accepted frame, at most one line a second.
     fn reached(&self, ts: u64) -> Result<(), Rejected> {
         let mut book = self.book.lock().unwrap_or_else(PoisonError::into_inner);
         if book.newest >= Some(ts) {
@@ -265,8 +265,7 @@ impl Ahead {
     }
 }
 
-/// The rejection of a frame whose line cannot be written: a start has to know the frame, so
-/// it is not believed.
+/// Returns the rejection of a frame whose line cannot be written: a start has to know the frame, so it is refused.
 fn not_kept(err: &io::Error) -> Rejected {
     tracing::warn!(%err, "what a start has to know of DevIt's frames cannot be kept in mind");
     Rejected::TooMany
@@ -292,8 +291,8 @@ impl Book {
         Digest::of_fields([from.as_bytes(), nonce.as_bytes()]).to_string()
     }
 
-    /// Drops frames from before a second. The next start begins above them, since the clock by which they are
-    /// so old may be wrong.
+    /// Drops frames from before a second. The next start begins after them, since the clock that makes them so old
+    /// may be wrong.
     fn forget(&mut self, oldest: u64) {
         while self.known.first().is_some_and(|(second, _)| *second < oldest) {
             let second = self.known.pop_first().map(|(second, _)| second);
@@ -331,7 +330,7 @@ impl Seen {
         }
     }
 
-    /// Raises the floor also when the second has left the window, in case the clock is set back.
+    /// Drops the oldest second and raises the floor, even if that second has left the window, in case the clock is set back.
     fn forget_oldest(&mut self) {
         if let Some((second, bucket)) = self.buckets.pop_first() {
             self.count -= bucket.len();

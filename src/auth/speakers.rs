@@ -1,10 +1,10 @@
 //! Processes that have spoken as agents, and their ancestors up to the leader of a session with a terminal. A
 //! model may have started every process below one of them, so such a process does not count as a person.
 //!
-//! Each is kept with its start time, so that its number cannot stand for another process. They are also kept
-//! in a file, so that an agent does not count as a person after it has restarted the daemon. The file names
-//! the boot of the machine; its processes have ended with that boot. The name as which a process has spoken is kept for the words
-//! of a refusal alone, on a line of its own, which begins with `=` and which a daemon that knows no such lines leaves out.
+//! Each is kept with its start time, so that its number cannot stand for another process. They are also kept in a file, so
+//! that an agent does not count as a person after it has restarted the daemon. The file names the boot of the machine; its
+//! processes end with that boot. The name under which a process has spoken serves only the text of a refusal. It has a line
+//! of its own, which begins with `=` and which a daemon that does not know such lines ignores.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fs::File;
@@ -19,19 +19,19 @@ use provost_base::limits::SPEAKERS_MAX;
 use provost_domain::{CallOrigin, ProcessMark};
 use provost_system::{boot_name, private_file, process_began};
 
-/// The processes that have spoken as agents. Ended ones are forgotten when there is no room.
+/// The processes that have spoken as agents. Ended ones are forgotten when the room runs out.
 #[derive(Default)]
 pub(super) struct Speakers(Mutex<RegisteredProcesses>);
 
 #[derive(Default)]
 struct RegisteredProcesses {
     marks: HashMap<u32, ProcessMark>,
-    /// The first name that each has given itself, where it has given one.
+    /// The first name that each process has given itself, if it has given one.
     names: HashMap<ProcessMark, AgentId>,
     kept: Option<SpeakersFile>,
 }
 
-/// Where they are kept: the name of the machine's start, and a line for each process.
+/// The file that keeps them: the machine's boot, and a line for each process.
 struct SpeakersFile {
     path: PathBuf,
     file: File,
@@ -39,10 +39,10 @@ struct SpeakersFile {
 }
 
 impl Speakers {
-    /// Those of this start of the machine that a daemon before this one has kept here.
+    /// Returns the processes of this boot that an earlier daemon has kept in this file.
     ///
     /// # Errors
-    /// When the file cannot be read or written.
+    /// If the file cannot be read or written.
     pub(super) fn kept_in(path: &Path) -> io::Result<Self> {
         let text = match std::fs::read(path) {
             Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
@@ -59,8 +59,8 @@ impl Speakers {
         Ok(Self(Mutex::new(RegisteredProcesses { marks, names, kept: Some(kept) })))
     }
 
-    /// Keeps them in mind, with the name as which they have spoken, where there is one. When there is no room, those that have
-    /// ended are forgotten; one that still runs never is, since it would be taken for a person.
+    /// Records processes, with the name under which they have spoken, if there is one. When the room runs out,
+    /// ended ones are forgotten; a running one never is, since it would be taken for a person.
     pub(super) fn note(&self, processes: impl Iterator<Item = ProcessMark>, name: Option<&AgentId>) {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let is_new = |it: &ProcessMark| {
@@ -82,8 +82,8 @@ impl Speakers {
         }
     }
 
-    /// Where a process calls from: what was started below a session in which an agent has spoken is of that
-    /// one's tree. `None` where that could not be seen, though the system tells it of others.
+    /// Returns the origin of a call: a process that was started below a session in which an agent has spoken belongs to that
+    /// agent's tree. `None` if that could not be seen, although the system tells it of other processes.
     pub(super) fn origin(&self, line: &Line) -> Option<CallOrigin> {
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let spoken = line.sessions_up_to(|it| known.marks.get(&it.pid) == Some(it));
@@ -91,7 +91,7 @@ impl Speakers {
         seen.or_else(|| (!KNOWS_PEERS).then(CallOrigin::untold))
     }
 
-    /// Which agent has spoken in this line, in words; `None` where none has. The name is the agent's own claim.
+    /// Returns, in words, which agent has spoken in this line; `None` if none has. The name is the agent's own claim.
     pub(super) fn name_in(&self, line: &Line) -> Option<String> {
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let mut spoken = line.processes().filter(|it| known.marks.get(&it.pid) == Some(it)).peekable();
@@ -100,13 +100,13 @@ impl Speakers {
         Some(name.map_or_else(|| "an agent".to_owned(), ToString::to_string))
     }
 
-    /// The names of those that still run, as far as they have given any.
+    /// Returns the names that running ones have given themselves.
     pub(super) fn names_running(&self) -> BTreeSet<String> {
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner).names.clone();
         known.iter().filter(|it| is_running(it.0)).map(|it| it.1.to_string()).collect()
     }
 
-    /// The numbers of those that have spoken to other daemons of the user, and still run. Blocking.
+    /// Returns the numbers of running processes that have spoken to other daemons of the user. Blocking.
     pub(super) fn elsewhere(&self) -> Vec<i32> {
         let path = {
             let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -116,7 +116,7 @@ impl Speakers {
         known.iter().filter_map(|it| i32::try_from(it.pid).ok()).collect()
     }
 
-    /// The numbers of those that still run.
+    /// Returns the numbers of those that still run.
     pub(super) fn running(&self) -> Vec<i32> {
         let known: Vec<ProcessMark> =
             self.0.lock().unwrap_or_else(PoisonError::into_inner).marks.values().copied().collect();
@@ -124,11 +124,11 @@ impl Speakers {
     }
 }
 
-/// The processes of this start of the machine, in the text of such a file, that still run.
+/// Returns the processes of this boot in such a file's text that still run.
 pub(super) fn marks_in(text: &str) -> Vec<ProcessMark> {
     let mut lines = text.lines();
     let same_start = lines.next() == Some(&*boot_name());
-    // The last line was cut off where the daemon ended in the middle of it, and the process was not let in then.
+    // The last line is partial if the daemon ended while it wrote; it did not admit that process.
     let marks = lines.filter(|_| same_start).filter_map(|line| {
         let (pid, started) = line.split_once(' ')?;
         Some(ProcessMark { pid: pid.parse().ok()?, started: started.parse().ok()? })
@@ -143,7 +143,7 @@ impl RegisteredProcesses {
         self.names.retain(|it, _| marks.get(&it.pid) == Some(it));
     }
 
-    /// Adds these to the file, and leaves out of it what has ended once it has become long.
+    /// Appends these to the file, and rewrites it without ended processes once it is long.
     fn keep(&mut self, new: &[ProcessMark]) -> io::Result<()> {
         let Some(mut kept) = self.kept.take() else { return Ok(()) };
         kept.lines += new.len();
@@ -159,14 +159,14 @@ impl RegisteredProcesses {
 }
 
 impl SpeakersFile {
-    /// Writes the file, in one step, and goes on adding to it.
+    /// Writes the file in one step, and opens it for further lines.
     fn write(
         path: &Path,
         marks: &HashMap<u32, ProcessMark>,
         names: &HashMap<ProcessMark, AgentId>,
     ) -> io::Result<Self> {
         let new = path.with_extension("new");
-        // What an earlier start has left there may be anything.
+        // An earlier start may have left anything at this path.
         match std::fs::remove_file(&new) {
             Err(err) if err.kind() != io::ErrorKind::NotFound => return Err(err),
             _ => {}
@@ -194,20 +194,20 @@ fn lines_of<'a>(
     text
 }
 
-/// The name of a process, from its line.
+/// Reads the name of a process from its line.
 fn name_in(line: &str) -> Option<(ProcessMark, AgentId)> {
     let mut parts = line.strip_prefix('=')?.splitn(3, ' ');
     let mark = ProcessMark { pid: parts.next()?.parse().ok()?, started: parts.next()?.parse().ok()? };
     Some((mark, AgentId::parse(parts.next()?).ok()?))
 }
 
-/// Whether a process still runs, of whatever user: a session may be led by a login program. `None` when the
-/// system does not say.
+/// Checks whether a process still runs, of any user: a session may be led by a login program. `None` if the system
+/// does not say.
 pub fn runs(mark: &ProcessMark) -> Option<bool> {
     process_began(mark.pid).ok().map(|began| began == Some(mark.started))
 }
 
-/// One that could not be looked at is taken to run: what is forgotten would be taken for a person.
+/// Checks whether a process runs. One that could not be looked at counts as running: a forgotten one would be taken for a person.
 fn is_running(mark: &ProcessMark) -> bool {
     runs(mark) != Some(false)
 }

@@ -1,8 +1,8 @@
-//! Processes that have spoken as agents to the other daemons of the same user. A model that is known in one repository is no person in
-//! another one, also not in one that it has made itself.
+//! Processes that have spoken as agents to the other daemons of the same user. A model that is known in one
+//! repository is no person in another one either, even if it has made that repository itself.
 //!
-//! Each daemon keeps those that it knows in its state folder, and the state folders of a user lie beside each other. They are read when
-//! a caller would count as a person otherwise. Blocking.
+//! Each daemon keeps the processes that it knows in its state folder, and the state folders of a user lie beside
+//! each other. The daemon reads them when a caller would otherwise count as a person. Blocking.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use super::speakers::marks_in;
 use provost_base::limits::{DAEMONS_ASKED_MAX, SPEAKERS_FILE_BYTES_MAX};
 use provost_domain::ProcessMark;
 
-/// Those that still run, in the files of the same name in the folders beside the one of `own`.
+/// Returns the processes that still run, from the files of the same name in the folders beside that of `own`.
 pub(super) fn known(own: &Path) -> Vec<ProcessMark> {
     let Some((folder, name)) = own.parent().zip(own.file_name()) else { return Vec::new() };
     let beside = folder.parent().map(fs::read_dir);
@@ -19,7 +19,7 @@ pub(super) fn known(own: &Path) -> Vec<ProcessMark> {
     let files = folders.filter(|it| it != folder).map(|it| it.join(name));
     let mut files: Vec<(std::time::SystemTime, PathBuf)> =
         files.filter_map(|it| Some((fs::metadata(&it).ok()?.modified().ok()?, it))).collect();
-    // Of more than are read, the oldest are left out: their processes have ended long ago.
+    // If there are more files than the limit, the oldest are left out: their processes have ended long ago.
     files.sort_by_key(|it| std::cmp::Reverse(it.0));
     files.iter().take(DAEMONS_ASKED_MAX).flat_map(|(_, it)| of_file(it)).collect()
 }

@@ -1,8 +1,8 @@
 //! Session tokens of DevIt's document dialect: proof that outlives the frame that brought the secret.
 //!
-//! DevIt, 1.16: `authenticate` answers with a token that later requests carry. A token is 256 random bits,
-//! bound to the ident, the uid and the key that it was given for, and is kept only as a digest: looking it up
-//! compares digests of what the peer sent, so that time tells nothing about the token.
+//! DevIt, 1.16: `authenticate` answers with a token that later requests carry. A token is 256 random bits, bound to
+//! the ident, the uid and the key that it was given for. The daemon keeps only its digest. A look-up compares
+//! digests of what the peer sent, so its time reveals nothing about the token.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -24,15 +24,15 @@ struct Issued {
 }
 
 impl Tokens {
-    /// At most `capacity` tokens; when one more is asked for, the one that would expire first goes.
+    /// Holds at most `capacity` tokens; a further one replaces the token that would expire first.
     pub fn new(capacity: usize) -> Self {
         Self { capacity: capacity.max(1), issued: Mutex::default() }
     }
 
-    /// A new token for an ident that has proved itself with a key of this digest: 64 hexadecimal digits.
+    /// Issues a token to an ident that has proved itself with a key of this digest: 64 hexadecimal digits.
     ///
     /// # Errors
-    /// When the system has no randomness to give.
+    /// If the system has no randomness to give.
     pub fn issue(
         &self,
         ident: AgentId,
@@ -54,8 +54,8 @@ impl Tokens {
         Ok(token)
     }
 
-    /// The agent of a token, and the digest of the key that it was got with. The token is worth what that key
-    /// is worth now, which the caller finds out.
+    /// Returns the agent of a token, and the digest of the key that the agent got it with. The token is worth what
+    /// that key is worth now, which the caller checks.
     ///
     /// # Errors
     /// [`Rejected::BadToken`] if it is not known, has expired, or was given to another user.

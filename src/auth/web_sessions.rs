@@ -1,9 +1,9 @@
 //! Browsers that are signed in to the page, and invitations that wait to be opened.
 //!
-//! A session is 256 random bits in a cookie. Only their digest is kept, with the origin that they are good for and the passkey that has
-//! signed for them. All of it lies in one private file beside the store, and not in the store: a copy of the store is no way in.
-//! What cannot be read counts as empty, so that every browser signs in again. Whether the passkey still counts is for the caller to
-//! find out at each use.
+//! A session is 256 random bits in a cookie. The daemon keeps only their digest, with the origin that they are
+//! valid for and the passkey that has signed for them. All of it lies in one private file beside the store, not in
+//! the store, so that a copy of the store is no way in. An unreadable file counts as empty, so that every browser
+//! signs in again. The caller checks at each use whether the passkey still counts.
 
 use std::fs;
 use std::io::{self, Read as _, Write as _};
@@ -20,10 +20,10 @@ use provost_base::limits::{
 use provost_base::{Digest, Timestamp};
 use provost_system::private_file;
 
-/// The form of the file.
+/// The version of the file's format.
 const VERSION: u32 = 1;
 
-/// Who reads with a session.
+/// The reader behind a session.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum WebReader {
@@ -32,7 +32,7 @@ pub enum WebReader {
         /// Its credential id.
         credential: String,
     },
-    /// A person who was invited, who sees states alone.
+    /// An invited person, who sees states alone.
     Invited,
     /// No browser yet: an invitation, whose secret is in a link.
     Invitation,
@@ -44,56 +44,56 @@ pub enum WebReader {
 pub struct WebSession {
     /// The digest of its secret.
     pub digest: Digest,
-    /// The pages for which it is good: scheme, host and port.
+    /// The origin of the pages that it is valid for: scheme, host and port.
     pub origin: String,
-    /// Who reads with it.
+    /// Its reader.
     pub reader: WebReader,
     /// When it began.
     pub began_at: Timestamp,
-    /// When it was used last; not newer than some minutes in the file.
+    /// When it was used last; in the file this may lag by some minutes.
     pub used_at: Timestamp,
     /// When it ends at the latest.
     pub until: Timestamp,
 }
 
 impl WebSession {
-    /// What people call it by.
+    /// Returns its short id for people.
     pub fn id(&self) -> String {
         self.digest.short()
     }
 
-    /// When it ends, if it is not used again.
+    /// Returns when it ends if it is not used again.
     pub fn ends_at(&self) -> Timestamp {
         let idle = i64::try_from(WEB_SESSION_IDLE_MS_MAX).unwrap_or(i64::MAX);
         match self.reader {
-            // It is used by no browser before it is opened.
+            // No browser uses it before it is opened.
             WebReader::Invitation => self.until,
             _ => self.until.min(Timestamp(self.used_at.0.saturating_add(idle))),
         }
     }
 
-    /// Whether it is over. One that begins later than now was made under a clock that was wrong, and is over as well.
+    /// Checks whether it is over. A session that begins in the future was made under a wrong clock, and is over as well.
     pub fn is_over(&self, now: Timestamp) -> bool {
         now < self.began_at || now >= self.ends_at()
     }
 }
 
-/// The digest of a secret, by which a session is found.
+/// Returns the digest of a secret, by which a session is found.
 pub fn digest(secret: &[u8; WEB_SECRET_BYTES]) -> Digest {
     Digest::of_fields([b"provost web session".as_slice(), secret])
 }
 
-/// There are as many as there may be.
+/// The error for a session beyond the limit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Full;
 
-/// A session that is good, and what tells that it has ended: its sender is gone then.
+/// A valid session, with a channel whose sender is dropped when it ends.
 pub struct GoodSession {
     /// The session.
     pub session: WebSession,
-    /// Fails to wait once the session has ended.
+    /// Its `changed` fails once the session has ended.
     pub ended: watch::Receiver<()>,
-    /// Whether the file has an old time of its last use.
+    /// Whether the file's time of last use is too old, so that the caller should write the file.
     pub is_to_be_kept: bool,
 }
 
@@ -109,7 +109,7 @@ impl Known {
     }
 }
 
-/// The file, as it is written.
+/// The file's content.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Written {
@@ -121,12 +121,12 @@ struct Written {
 pub struct WebSessions {
     all: Mutex<Vec<Known>>,
     file: PathBuf,
-    /// Held by who writes the file, so that an older state never replaces a newer one.
+    /// Held while the file is written, so that an older state never replaces a newer one.
     writing: Semaphore,
 }
 
 impl WebSessions {
-    /// Those of the file that are not over. Blocks for as long as the disk does.
+    /// Loads the file's sessions that are not over. Blocks for as long as the disk does.
     pub fn load(file: PathBuf, now: Timestamp) -> Self {
         let found = read(&file).unwrap_or_else(|why| {
             tracing::warn!(file = %file.display(), %why, "who was signed in to the page cannot be read, and signs in again");
@@ -140,12 +140,12 @@ impl WebSessions {
         self.all.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether one more would find a place.
+    /// Checks whether there is room for one more session.
     pub fn has_room(&self, now: Timestamp) -> bool {
         self.list(now).len() < WEB_SESSIONS_MAX
     }
 
-    /// Takes a session in.
+    /// Adds a session.
     ///
     /// # Errors
     /// [`Full`].
@@ -159,7 +159,7 @@ impl WebSessions {
         Ok(())
     }
 
-    /// Makes a session of an invitation, which is good once, under the digest of a fresh secret.
+    /// Replaces an invitation, which is valid once, with a session under the digest of a fresh secret.
     pub fn redeem(
         &self,
         invitation: &Digest,
@@ -183,7 +183,7 @@ impl WebSessions {
         Some(session)
     }
 
-    /// The session of a secret, at a page of this origin. That counts as a use.
+    /// Returns the session of a secret's digest, for a page of this origin, and counts as its use.
     pub fn find(&self, digest: &Digest, origin: &str, now: Timestamp) -> Option<GoodSession> {
         let mut all = self.all();
         all.retain(|it| !it.session.is_over(now));
@@ -196,12 +196,12 @@ impl WebSessions {
         Some(GoodSession { session: known.session.clone(), ended: known.alive.subscribe(), is_to_be_kept })
     }
 
-    /// The session of this digest, without its counting as a use.
+    /// Returns the session of this digest, without counting as its use.
     pub fn get(&self, digest: &Digest, now: Timestamp) -> Option<WebSession> {
         self.all().iter().map(|it| &it.session).find(|it| it.digest == *digest && !it.is_over(now)).cloned()
     }
 
-    /// Those that are not over, in the order in which they began.
+    /// Returns the sessions that are not over, in the order in which they began.
     pub fn list(&self, now: Timestamp) -> Vec<WebSession> {
         let mut found: Vec<WebSession> =
             self.all().iter().filter(|it| !it.session.is_over(now)).map(|it| it.session.clone()).collect();
@@ -209,7 +209,7 @@ impl WebSessions {
         found
     }
 
-    /// Ends those that are meant, and says which these are.
+    /// Ends the sessions for which `is_meant` holds, and returns them.
     pub fn end(&self, is_meant: impl Fn(&WebSession) -> bool) -> Vec<WebSession> {
         let mut all = self.all();
         let ended = all.iter().filter(|it| is_meant(&it.session)).map(|it| it.session.clone()).collect();
@@ -220,7 +220,7 @@ impl WebSessions {
     /// Writes the file.
     ///
     /// # Errors
-    /// The disk's. What has changed holds until the daemon ends.
+    /// The disk's. The changes hold in memory until the daemon ends.
     pub async fn keep(&self) -> io::Result<()> {
         let _turn = self.writing.acquire().await;
         let sessions = {

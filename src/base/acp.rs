@@ -1,8 +1,8 @@
-//! A call of a tool as the Agent Client Protocol tells it, read for rules: by which name they know the tool, and what they look
-//! into. ACP v1, "Tool calls".
+//! Reads a tool call in the form of the Agent Client Protocol for rules: the name by which they know the tool, and
+//! the arguments that they examine. ACP v1, "Tool calls".
 //!
-//! An agent may say one thing of a call here and another there, or later. What it has said of files is not taken back by what
-//! it says afterwards, and of places that differ all count.
+//! An agent may describe a call differently in different places, or later. Its earlier statements about files stay
+//! in force after later ones, and if places differ, all of them count.
 
 use std::collections::BTreeSet;
 
@@ -15,11 +15,11 @@ const KINDS: [&str; 10] =
 pub const PATH_ARGUMENTS: [&str; 5] = ["file_path", "filePath", "filepath", "path", "notebook_path"];
 /// Tools that write nothing, as agents name them.
 const READERS: [&str; 4] = ["Read", "Grep", "Glob", "LS"];
-/// How many differences and places stay of what was said before.
+/// The number of earlier differences and places that are kept.
 const EARLIER_MAX: usize = 64;
 
-/// Lays an update over what is known of a call: what it does not say stays. ACP v1: absent and null are both unchanged. A list
-/// takes the place of another one, but for what that has said of files.
+/// Merges an update into the known description of a call: members that the update lacks stay. ACP v1: absent and
+/// null both mean unchanged. A list replaces another one, except for that one's statements about files.
 pub fn merge(call: &mut Value, update: &Value) {
     let (diffs, places) = (earlier_diffs(call, update), earlier_places(call, update));
     let (Some(known), Some(update)) = (call.as_object_mut(), update.as_object()) else { return };
@@ -33,7 +33,7 @@ pub fn merge(call: &mut Value, update: &Value) {
     append(known, "locations", places);
 }
 
-/// Differences of files that an update does not speak of any more.
+/// Returns the differences of files that an update no longer mentions.
 fn earlier_diffs(call: &Value, update: &Value) -> Vec<Value> {
     let said: BTreeSet<&str> = diffs(update).filter_map(|it| it["path"].as_str()).collect();
     let is_hidden = |it: &&Value| it["path"].as_str().is_some_and(|it| !said.contains(it));
@@ -41,12 +41,12 @@ fn earlier_diffs(call: &Value, update: &Value) -> Vec<Value> {
     diffs(call).filter(|_| is_replaced).filter(is_hidden).take(EARLIER_MAX).cloned().collect()
 }
 
-/// Places that an update does not name any more.
+/// Returns the places that an update no longer names.
 fn earlier_places(call: &Value, update: &Value) -> Vec<Value> {
     let is_replaced = |name: &str| update.get(name).is_some_and(|it| !it.is_null());
     let said: BTreeSet<&str> = places(update).chain(named(update)).collect();
     let of_list = places(call).filter(|_| is_replaced("locations"));
-    // Arguments without members say nothing.
+    // Arguments without members mean nothing.
     let has_arguments = update["rawInput"].as_object().is_some_and(|it| !it.is_empty());
     let earlier = of_list.chain(named(call).filter(|_| has_arguments));
     let hidden: BTreeSet<&str> = earlier.filter(|it| !said.contains(it)).collect();
@@ -63,8 +63,8 @@ fn append(call: &mut Map<String, Value>, name: &str, more: Vec<Value>) {
     }
 }
 
-/// The same, with another folder in place of one wherever a text names it: the one that an agent sees in its jail, and the one that it
-/// stands for.
+/// Returns the value with one folder's path replaced by another's in every text: the one that an agent sees in its
+/// jail, and the one that it stands for.
 pub fn in_place_of(value: &Value, from: &str, to: &str) -> Value {
     match value {
         Value::String(text) => text.replace(from, to).into(),
@@ -76,33 +76,33 @@ pub fn in_place_of(value: &Value, from: &str, to: &str) -> Value {
     }
 }
 
-/// What a call says that it would change.
+/// Returns the changes that a call announces.
 pub fn diffs(call: &Value) -> impl Iterator<Item = &Value> {
     call["content"].as_array().into_iter().flatten().filter(|it| it["type"] == "diff")
 }
 
-/// The places that it is said to be about.
+/// Returns the places that the call is about, according to its agent.
 pub fn places(call: &Value) -> impl Iterator<Item = &str> {
     call["locations"].as_array().into_iter().flatten().filter_map(|it| it["path"].as_str())
 }
 
-/// The files that its arguments name.
+/// Returns the files that its arguments name.
 pub fn named(call: &Value) -> impl Iterator<Item = &str> {
     PATH_ARGUMENTS.iter().filter_map(|it| call["rawInput"].get(it)?.as_str())
 }
 
-/// Whether it says of any file that it is about it.
+/// Checks whether the call names any file that it is about.
 pub fn names_files(call: &Value) -> bool {
     diffs(call).next().is_some() || places(call).next().is_some() || named(call).next().is_some()
 }
 
-/// Whether it says anywhere that it writes.
+/// Checks whether the call says anywhere that it writes.
 pub fn writes(call: &Value) -> bool {
     matches!(kind(call), "edit" | "delete" | "move") || diffs(call).next().is_some()
 }
 
-/// The tool: as the agent names it, as vendors do in `_meta`, or else the name under which rules know the tools of its kind. One that
-/// writes is none that reads, also under the name of one.
+/// Returns the tool: the name that the agent gives, or vendors give in `_meta`, or else the name under which rules
+/// know the tools of its kind. A tool that writes does not count as a reader, even under a reader's name.
 pub fn tool(call: &Value) -> &str {
     let said = |at: &str| call.pointer(at).and_then(Value::as_str).filter(|it| !it.trim().is_empty());
     let named = said("/name").or_else(|| said("/_meta/claudeCode/toolName"));
@@ -114,14 +114,14 @@ pub fn tool(call: &Value) -> &str {
     }
 }
 
-/// The kind of a call, in any case of letters; `other` where the agent says none.
+/// Returns the kind of a call, in any case of letters; `other` if the agent names none.
 pub fn kind(call: &Value) -> &str {
     let said = call["kind"].as_str().map(str::trim).filter(|it| !it.is_empty()).unwrap_or("other");
     let said = KINDS.iter().find(|it| it.eq_ignore_ascii_case(said)).copied().unwrap_or(said);
     if said == "other" { of_goose(call).unwrap_or(said) } else { said }
 }
 
-/// The kind of a call of Goose's own tools, which it tells as `other`.
+/// Returns the kind of a call of Goose's own tools, which Goose reports as `other`.
 fn of_goose(call: &Value) -> Option<&'static str> {
     let tool = call.pointer("/_meta/goose/toolCall").filter(|it| it["extensionName"] == "developer")?;
     match tool["toolName"].as_str()? {
@@ -131,7 +131,7 @@ fn of_goose(call: &Value) -> Option<&'static str> {
     }
 }
 
-/// The name under which rules know the tools of a kind, where the agent names none. ACP v1, `ToolKind`.
+/// Returns the name under which rules know the tools of a kind, if the agent names none. ACP v1, `ToolKind`.
 fn by_kind(kind: &str) -> &str {
     match kind {
         "execute" => "Shell",
@@ -141,8 +141,8 @@ fn by_kind(kind: &str) -> &str {
     }
 }
 
-/// What rules look into: the tool's own arguments, and what the protocol says of the call where those are silent or say something
-/// else. A command stands for itself, and for what it is said to change beside that.
+/// Returns the arguments that rules examine: the tool's own, and the protocol's statements about the call where
+/// those are missing or different. A command counts as itself, and in addition the changes that the call announces.
 pub fn arguments(call: &Value) -> Value {
     let mut told = match &call["rawInput"] {
         Value::Object(given) => given.clone(),
@@ -181,7 +181,7 @@ pub fn arguments(call: &Value) -> Value {
     Value::Object(told)
 }
 
-/// Adds paths under a name by which rules know that they are some.
+/// Adds paths under a name by which rules recognise paths.
 fn add_paths(told: &mut Map<String, Value>, paths: &BTreeSet<&str>) {
     let given = told.remove("paths").into_iter();
     let all: Vec<Value> = paths.iter().map(|it| json!(it)).chain(given).collect();

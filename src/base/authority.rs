@@ -1,8 +1,8 @@
 //! The address that a worker may connect to: a host and a port, in one spelling only.
 //!
-//! The same text can mean one host to a check and another to a resolver: a zero byte, a full stop at the end,
-//! an address as one number, an IPv4 address in IPv6's clothes. So there is one spelling, everything else is
-//! an error, and comparisons and connections take the parsed form.
+//! The same text can mean one host to a check and another to a resolver: a zero byte, a full stop at the end, an
+//! address as one number, an IPv4 address inside an IPv6 one. So there is one spelling, everything else is an
+//! error, and comparisons and connections take the parsed form.
 
 use core::fmt;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -10,15 +10,15 @@ use core::str::FromStr as _;
 
 use serde::{Deserialize, Serialize};
 
-/// Longest name of a host, in bytes; the domain name system has no longer ones.
+/// The longest name of a host, in bytes; the domain name system allows no longer ones.
 const NAME_LEN_MAX: usize = 253;
-/// Longest part of a name, in bytes.
+/// The longest part of a name, in bytes.
 const LABEL_LEN_MAX: usize = 63;
 
-/// Why a text does not name a host and a port. Safe to show.
+/// The reason why a text does not name a host and a port. Safe to show.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum BadAuthority {
-    /// No port, or not one.
+    /// The port is missing or invalid.
     #[error("must end with a port, as in \"name:443\"")]
     Port,
     /// A name and a password before the host.
@@ -36,7 +36,7 @@ pub enum BadAuthority {
     /// An IPv6 address that stands for an IPv4 one.
     #[error("is an IPv4 address in another spelling; write the IPv4 address")]
     Mapped,
-    /// The part after `=` in a destination is no address, or the part before it no name.
+    /// The part after `=` in a destination is not an address, or the part before it not a name.
     #[error("must name one address after \"=\", and a name before it")]
     Pin,
 }
@@ -140,7 +140,7 @@ fn name_or_ipv4(text: &str) -> Result<Host, BadAuthority> {
     if labels().any(|label| label.starts_with('-') || label.ends_with('-')) {
         return Err(BadAuthority::Labels);
     }
-    // Resolvers take `127.1`, `2130706433` and `0x7f.1` for addresses. What ends with a number is one.
+    // Resolvers take `127.1`, `2130706433` and `0x7f.1` for addresses. Text that ends with a number is one.
     let last = labels().next_back().unwrap_or_default().to_ascii_lowercase();
     let number = last.bytes().all(|b| b.is_ascii_digit());
     let hexadecimal = last.strip_prefix("0x").is_some_and(|rest| rest.bytes().all(|b| b.is_ascii_hexdigit()));
@@ -151,11 +151,11 @@ fn name_or_ipv4(text: &str) -> Result<Host, BadAuthority> {
     Ok(Host::Name(text.to_ascii_lowercase().into()))
 }
 
-/// What a worker may be allowed to reach, as written in the configuration: `name:port`, `address:port`, or
-/// `name:port=address`.
+/// A destination that a worker may be allowed to reach, as written in the configuration: `name:port`,
+/// `address:port`, or `name:port=address`.
 ///
-/// A name leads to public addresses only. An address is meant as written, also a private one; with `=` the
-/// name is not asked for at all, and stands for that one address.
+/// A name leads to public addresses only. An address counts as written, even a private one; with `=` the name is
+/// not resolved at all, and stands for that one address.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Destination {
@@ -178,7 +178,7 @@ impl Destination {
         let Host::Address(at) = Authority::parse_or(at, authority.port)?.host else {
             return Err(BadAuthority::Pin);
         };
-        // The port is said once, before the sign.
+        // The port is given once, before the sign.
         match (&authority.host, Destination::has_port(text)) {
             (Host::Name(_), false) => Ok(Self { authority, at: Some(at) }),
             _ => Err(BadAuthority::Pin),
@@ -190,7 +190,7 @@ impl Destination {
         at.rsplit(']').next().is_some_and(|rest| rest.contains(':'))
     }
 
-    /// The loopback address that it names, if it names one.
+    /// Returns the loopback address that it names, if any.
     pub fn loopback(&self) -> Option<IpAddr> {
         let named = match self.authority.host {
             Host::Address(address) => Some(address),
@@ -221,8 +221,8 @@ impl From<Destination> for String {
     }
 }
 
-/// Whether an address belongs to a host on the Internet: not to this machine, its network, a group of
-/// machines, or a way of wrapping one of those.
+/// Checks whether an address belongs to a host on the Internet: not to this machine, its network, a group of
+/// machines, or a form that wraps one of those.
 pub fn is_public(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => is_public_ipv4(address),
@@ -233,9 +233,9 @@ pub fn is_public(address: IpAddr) -> bool {
 fn is_public_ipv4(address: Ipv4Addr) -> bool {
     let [a, b, c, _] = address.octets();
     let special = match (a, b) {
-        // This host, private, loopback; multicast and reserved.
+        // This host, private networks, loopback; multicast and reserved addresses.
         (0 | 10 | 127 | 224.., _) => true,
-        // Carriers', link-local, private.
+        // Carriers' networks, link-local and private ones.
         (100, 64..=127) | (169, 254) | (172, 16..=31) | (192, 168) => true,
         // Protocol assignments, documentation, 6to4 relays, benchmarks.
         (192, 0) => c == 0 || c == 2,
@@ -248,7 +248,7 @@ fn is_public_ipv4(address: Ipv4Addr) -> bool {
     !special
 }
 
-/// Of the space in use, without documentation and without what wraps IPv4 addresses (Teredo, 6to4).
+/// Checks for the space in use, without documentation and without forms that wrap IPv4 addresses (Teredo, 6to4).
 fn is_public_ipv6(address: Ipv6Addr) -> bool {
     let [first, second, ..] = address.segments();
     let global = first & 0xe000 == 0x2000;

@@ -13,12 +13,12 @@ const HEX: &[u8; 16] = b"0123456789abcdef";
 pub struct Digest([u8; 32]);
 
 impl Digest {
-    /// The digest of some bytes.
+    /// Returns the digest of some bytes.
     pub fn of(bytes: &[u8]) -> Self {
         Self(Sha256::digest(bytes).into())
     }
 
-    /// The digest of several fields; each is preceded by its length, so that no two lists collide.
+    /// Returns the digest of several fields; each is preceded by its length, so that no two lists collide.
     pub fn of_fields<'a>(fields: impl IntoIterator<Item = &'a [u8]>) -> Self {
         let mut hash = Sha256::new();
         for field in fields {
@@ -28,17 +28,17 @@ impl Digest {
         Self(hash.finalize().into())
     }
 
-    /// A digest computed elsewhere (a MAC, a stored value).
+    /// Wraps a digest computed elsewhere (a MAC, a stored value).
     pub fn from_bytes(bytes: [u8; 32]) -> Self {
         Self(bytes)
     }
 
-    /// The digest as raw bytes, for other hashes and binary formats; `Display` writes it in hexadecimal.
+    /// Returns the digest as raw bytes, for other hashes and binary formats; `Display` writes it in hexadecimal.
     pub fn as_bytes(&self) -> &[u8; 32] {
         &self.0
     }
 
-    /// The first twelve hexadecimal digits, for people.
+    /// Returns the first twelve hexadecimal digits, for people.
     pub fn short(&self) -> String {
         self.to_string().chars().take(12).collect()
     }
@@ -46,7 +46,7 @@ impl Digest {
 
 impl fmt::Display for Digest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // At once and without the formatter's help, since it is written several times for each event.
+        // It is written directly and without the formatter, since it is written several times for each event.
         let mut text = [0; 64];
         for (digits, byte) in text.chunks_exact_mut(2).zip(self.0) {
             digits.copy_from_slice(&[HEX[usize::from(byte >> 4)], HEX[usize::from(byte & 15)]]);
@@ -65,7 +65,7 @@ impl TryFrom<String> for Digest {
     type Error = &'static str;
     fn try_from(text: String) -> Result<Self, Self::Error> {
         let wrong = "a digest is 64 hexadecimal digits";
-        // The one spelling only: no sign, no upper case.
+        // Only the one spelling is valid: no sign, no upper case.
         if text.len() != 64 || !text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f')) {
             return Err(wrong);
         }

@@ -4,8 +4,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// A host, known by 128 random bits and written as 32 lower-case hexadecimal digits. The default one is the host of a daemon that
-/// writes alone.
+/// A host's id: 128 random bits, written as 32 lower-case hexadecimal digits. The default one is the host of a
+/// daemon that writes alone.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct HostId(u128);
@@ -14,17 +14,17 @@ pub struct HostId(u128);
 const HOST_ID_LEN: usize = 32;
 
 impl HostId {
-    /// The host of these bits.
+    /// Returns the host with these bits.
     pub const fn of(bits: u128) -> Self {
         Self(bits)
     }
 
-    /// Whether this is the host of a daemon that writes alone, for members that are left out then.
+    /// Checks whether this is the host of a daemon that writes alone, for members that are omitted then.
     pub fn is_alone(&self) -> bool {
         *self == Self::default()
     }
 
-    /// The first eight digits, by which people tell hosts apart.
+    /// Returns the first eight digits, by which people distinguish hosts.
     pub fn short(&self) -> String {
         self.to_string().chars().take(8).collect()
     }
@@ -42,7 +42,7 @@ impl fmt::Debug for HostId {
     }
 }
 
-/// A text that is no host's id.
+/// The error for a text that is not a host's id.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("the id of a host is 32 lower-case hexadecimal digits")]
 pub struct BadHostId;
@@ -51,7 +51,7 @@ impl std::str::FromStr for HostId {
     type Err = BadHostId;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        // The one spelling only: no sign, no upper case.
+        // Only the one spelling is valid: no sign, no upper case.
         let is_id =
             text.len() == HOST_ID_LEN && text.bytes().all(|it| matches!(it, b'0'..=b'9' | b'a'..=b'f'));
         if !is_id {
@@ -75,19 +75,19 @@ impl From<HostId> for String {
     }
 }
 
-/// What a machine joins a repository for. It is written into the invitation, so no machine changes its own.
+/// The role with which a machine joins a repository. The invitation has it, so no machine can change its own.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HostRole {
-    /// Everything: people and agents ask, answer and decide there.
+    /// Everything: people and agents there ask, answer and decide.
     #[default]
     Full,
-    /// It carries out tasks that other hosts have asked for, and decides nothing else.
+    /// The machine carries out tasks that other hosts have asked for, and decides nothing else.
     Worker,
 }
 
 impl HostRole {
-    /// The word for it.
+    /// Returns the word for it.
     pub const fn as_str(self) -> &'static str {
         match self {
             HostRole::Full => "full",
@@ -95,12 +95,12 @@ impl HostRole {
         }
     }
 
-    /// The role of this word.
+    /// Returns the role with this word.
     pub fn parse(word: &str) -> Option<Self> {
         [HostRole::Full, HostRole::Worker].into_iter().find(|it| it.as_str() == word)
     }
 
-    /// Whether it is the usual one, for members that are left out then.
+    /// Checks whether it is the usual role, for members that are omitted then.
     pub fn is_full(&self) -> bool {
         *self == HostRole::Full
     }
@@ -112,12 +112,12 @@ impl HostRole {
 pub struct DaemonId {
     /// The host that it runs on.
     pub host: HostId,
-    /// The host's incarnation: how many starts of it there have been. It only rises.
+    /// The host's incarnation: the number of its starts. It only rises.
     pub incarnation: u64,
 }
 
 impl DaemonId {
-    /// Whether this is a daemon that writes alone, for members that are left out then.
+    /// Checks whether this is a daemon that writes alone, for members that are omitted then.
     pub fn is_alone(&self) -> bool {
         *self == Self::default()
     }

@@ -1,4 +1,4 @@
-//! Identifiers. One type each, so that a session cannot be passed where a task is meant.
+//! Identifiers. Each has a type of its own, so that a session cannot be passed as a task.
 
 use std::fmt;
 
@@ -7,19 +7,19 @@ use serde::{Deserialize, Serialize, Serializer};
 use super::limits::ID_LEN_MAX;
 use super::lookalikes::{self, Unclear};
 
-/// Why an identifier from a peer was turned down. Safe to show to that peer.
+/// The reason why an identifier from a peer was refused. Safe to show to that peer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum BadId {
-    /// Nothing between the quotes.
+    /// The identifier is empty.
     #[error("is empty")]
     Empty,
-    /// More than [`ID_LEN_MAX`] bytes.
+    /// It has more than [`ID_LEN_MAX`] bytes.
     #[error("is longer than {ID_LEN_MAX} bytes")]
     TooLong,
-    /// Terminal escapes and line breaks have no place in a name.
+    /// It has control characters: terminal escapes and line breaks do not belong in a name.
     #[error("contains a control character")]
     ControlCharacter,
-    /// Names that cannot be told from others by looking at them.
+    /// It cannot be distinguished from other names by its looks.
     #[error("{0}")]
     Unclear(Unclear),
 }
@@ -41,7 +41,7 @@ macro_rules! text_id {
         pub struct $name(Box<str>);
 
         impl Serialize for $name {
-            // As it is: what is written is not copied first.
+            // The text is written directly, without a copy.
             fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
                 to.serialize_str(&self.0)
             }
@@ -51,14 +51,14 @@ macro_rules! text_id {
             /// Accepts 1 to [`ID_LEN_MAX`] bytes without control characters, exactly as written.
             ///
             /// # Errors
-            /// [`BadId`] says what was broken.
+            /// [`BadId`] names the rule that the text breaks.
             pub fn parse(text: &str) -> Result<Self, BadId> {
                 check(text)?;
                 $(lookalikes::$looks(text).map_err(BadId::Unclear)?;)?
                 Ok(Self(text.into()))
             }
 
-            /// The text as the peer wrote it.
+            /// Returns the text as the peer wrote it.
             pub fn as_str(&self) -> &str {
                 &self.0
             }
@@ -85,7 +85,7 @@ macro_rules! text_id {
 
         impl TryFrom<String> for $name {
             type Error = BadId;
-            /// As it lies in a store, which may have names from before one had to be told from others.
+            /// Reads a stored name, which may be older than the rule about similar names.
             fn try_from(text: String) -> Result<Self, BadId> {
                 check(&text).map(|()| Self(text.into()))
             }
@@ -123,14 +123,14 @@ text_id! {
 }
 
 impl From<&Slug> for AgentId {
-    /// The plain spelling of a name, which was looked at before anything was filed under it.
+    /// Returns the plain spelling of a name, which was checked before anything was filed under it.
     fn from(slug: &Slug) -> Self {
         Self(slug.0.clone())
     }
 }
 
 impl JobId {
-    /// A job by whatever it is called: each way of looking at it has a prefix of its own.
+    /// Reads a job's id in any of its forms: each view of a job has a prefix of its own.
     pub fn of_any_kind(id: &str) -> Option<Self> {
         let id = id.trim();
         let bare = ["exec_", "task_", "job_"].iter().find_map(|prefix| id.strip_prefix(prefix));
@@ -145,7 +145,7 @@ macro_rules! number_id {
         pub struct $name(pub u64);
 
         impl $name {
-            /// The number after this one.
+            /// Returns the number after this one.
             #[must_use]
             pub fn next(self) -> Self {
                 Self(self.0 + 1)
@@ -168,15 +168,15 @@ macro_rules! number_id {
 }
 
 number_id! {
-    /// Position in the event log. Dense: no gaps, no repeats.
+    /// A position in the event log. Dense: no gaps, no repeats.
     EventSeq;
     /// An entry of the log that several hosts share. Dense: no gaps, no repeats.
     EntryNo;
     /// A command that waits for an approver.
     ApprovalId;
-    /// Files written together, that can be undone together.
+    /// Files that were written together, and can be undone together.
     ApplyId;
-    /// A side effect owed to the outside world.
+    /// An effect owed to the outside world.
     EffectId;
     /// A message in some agent's queue, numbered over all queues in commit order.
     MailSeq;

@@ -10,12 +10,12 @@ use ignore::gitignore::{Gitignore, GitignoreBuilder};
 pub struct IgnoreRules(Vec<(usize, Arc<Gitignore>)>);
 
 impl IgnoreRules {
-    /// Adds what the text of an ignore file says about what lies below a folder, which is given from the
-    /// root; the root itself is the empty name.
+    /// Adds the patterns of an ignore file for everything below a folder, which is given from the root; the root
+    /// itself is the empty name.
     pub fn add(&mut self, text: &str, folder: &str) {
         let mut builder = GitignoreBuilder::new(".");
         for line in text.lines() {
-            // What is no pattern says nothing; git, too, goes on to the next line.
+            // A line that is not a pattern is skipped, as git does.
             let _unread = builder.add_line(None, line);
         }
         if let Ok(rules) = builder.build()
@@ -26,7 +26,7 @@ impl IgnoreRules {
         }
     }
 
-    /// Whether git ignores a path, given from the root; folders above it are not asked about.
+    /// Checks whether git ignores a path, given from the root; its parent folders are not checked.
     pub fn ignores(&self, path: &str, is_folder: bool) -> bool {
         for (below, rules) in self.0.iter().rev() {
             let found = rules.matched(&path[*below..], is_folder);

@@ -17,7 +17,7 @@ mod number;
 pub use canon::push_text;
 pub use number::Reading;
 
-/// Why some JSON text was turned down. Safe to show to the peer that sent it: it quotes nothing.
+/// The reason why some JSON text was refused. Safe to show to the peer that sent it: it quotes nothing.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct BadJson(pub Box<str>);
@@ -30,41 +30,40 @@ impl Json {
     /// Parses any JSON text and brings it to canonical form.
     ///
     /// # Errors
-    /// [`BadJson`] when the text is not one JSON value by RFC 8259, is nested deeper than [`JSON_DEPTH_MAX`],
-    /// has half of a surrogate pair in a string, or a number that no double can hold.
+    /// [`BadJson`] if the text is not one JSON value by RFC 8259, is nested deeper than [`JSON_DEPTH_MAX`], has
+    /// half of a surrogate pair in a string, or a number that no double can hold.
     pub fn parse(text: &str) -> Result<Self, BadJson> {
         canon::canonical(text, Reading::Settled, JSON_DEPTH_MAX).map(|canonical| Self(canonical.text.into()))
     }
 
-    /// The canonical form of a value built here.
+    /// Returns the canonical form of a value that Provost has built.
     ///
-    /// Its depth is not limited, since our answers wrap what peers have sent.
+    /// Its depth is not limited, since Provost's answers wrap the values of peers.
     pub fn from_value(value: &serde_json::Value) -> Self {
         let text = value.to_string();
-        // A number at the very edge of what a double holds may have no fixpoint; it is then printed exactly.
+        // A number at the very edge of a double's range may have no fixpoint; it is then printed exactly.
         let canonical = canon::canonical(&text, Reading::Settled, usize::MAX)
             .or_else(|_| canon::canonical(&text, Reading::Exact, usize::MAX));
         Self(canonical.map_or(text, |canonical| canonical.text).into())
     }
 
-    /// `null`.
+    /// Returns `null`.
     pub fn null() -> Self {
         Self("null".into())
     }
 
-    /// The canonical text, as it is signed, stored and compared.
+    /// Returns the canonical text, as it is signed, stored and compared.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The value, to look inside.
+    /// Returns the value, for a look inside.
     pub fn value(&self) -> serde_json::Value {
         serde_json::from_str(&self.0).unwrap_or_default()
     }
 }
 
-/// The canonical texts that a sender of `text` may have signed, the likeliest first, each made when asked
-/// for.
+/// Returns the canonical texts that a sender of `text` may have signed, the likeliest first, each made on demand.
 ///
 /// They differ only in how numbers with a fraction or an exponent are printed: as they were spelled, as their
 /// exact double prints, and as the double prints that `serde_json` reads by default. Text without such
@@ -87,12 +86,12 @@ impl Serialize for Json {
     }
 }
 
-/// Reads from JSON text only, and not through `#[serde(flatten)]` or enums without an outer tag: there serde
-/// keeps no text to read from.
+/// Reads from JSON text only, and not through `#[serde(flatten)]` or enums without an outer tag: serde keeps no
+/// text for those.
 impl<'de> Deserialize<'de> for Json {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let raw = Box::<RawValue>::deserialize(deserializer)?;
-        // What we stored may have wrapped a value that was as deep as a peer may send.
+        // A stored value may wrap a value of a peer that was as deep as allowed.
         canon::canonical(raw.get(), Reading::Settled, 2 * JSON_DEPTH_MAX)
             .map(|canonical| Self(canonical.text.into()))
             .map_err(serde::de::Error::custom)

@@ -14,22 +14,22 @@ use super::limits::JSONC_DEPTH_MAX;
 pub struct Tree<'a> {
     /// The value of the whole text; each part knows its place.
     pub value: Value<'a>,
-    /// Where the commas between its parts are, in order.
+    /// The positions of the commas between its parts, in order.
     pub commas: Vec<usize>,
 }
 
-/// Reads a text in which no comma stands before a closing bracket.
+/// Reads a text in which no comma may precede a closing bracket.
 ///
 /// # Errors
-/// What is wrong with it, and in which line.
+/// The mistake, and its line.
 pub fn parse(text: &str) -> Result<Tree<'_>, String> {
     read(text, false)
 }
 
-/// Reads a text in which a comma may stand before a closing bracket.
+/// Reads a text in which a comma may precede a closing bracket.
 ///
 /// # Errors
-/// What is wrong with it, and in which line.
+/// The mistake, and its line.
 pub fn parse_with_trailing_commas(text: &str) -> Result<Tree<'_>, String> {
     read(text, true)
 }
@@ -54,7 +54,7 @@ fn read(text: &str, trailing_commas: bool) -> Result<Tree<'_>, String> {
     Ok(Tree { value, commas })
 }
 
-/// The commas of a text whose tokens are those of JSON, and nested no deeper than the bound.
+/// Returns the commas of a text whose tokens are those of JSON, nested no deeper than the bound.
 fn commas_in(text: &str) -> Result<Vec<usize>, String> {
     let options = ScannerOptions {
         allow_single_quoted_strings: false,
@@ -69,7 +69,7 @@ fn commas_in(text: &str) -> Result<Vec<usize>, String> {
     loop {
         let token = scanner.scan().map_err(|err| in_line(err.line_display(), err.kind()))?;
         let start = scanner.token_start();
-        // The parser goes over every blank of Unicode.
+        // The parser skips every blank of Unicode; JSON does not.
         if text[end..start].contains(|c| !matches!(c, ' ' | '\t' | '\r' | '\n')) {
             return Err(wrong(text, start, "a blank is none of JSON's"));
         }

@@ -1,10 +1,9 @@
-//! Settings that run later: files by which a tool of the host starts a program, or gets instructions, the
-//! next time that a person works in the folder. One table for the jail, the hand-off report, applies and the
-//! documents.
+//! Settings that run later: files by which a tool of the host starts a program, or gets instructions, the next time
+//! that a person works in the folder. One table serves the jail, the hand-off report, applies and the documents.
 //!
-//! A row is a pattern of the last names of a path. It applies in every folder, in upper and lower case, to
-//! files of such a name and to everything below a folder of such a name. Files that people run on purpose (a
-//! build, a test) have no row here: a worker may change them, and the hand-off report names them.
+//! A row is a pattern for the last names of a path. It applies in every folder, in upper and lower case, to files
+//! with such a name and to everything below a folder with such a name. Files that people run on purpose (a build, a
+//! test) have no row here: a worker may change them, and the hand-off report names them.
 
 pub mod names;
 mod table;
@@ -59,13 +58,13 @@ impl Whose {
     }
 }
 
-/// What a worker that works in the user's own directory can do with them. The hand-off report names a change
-/// of each.
+/// The access to such files that a worker in the user's own directory has. The hand-off report names changes of
+/// each kind.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Held {
-    /// Read-only where it is, and at the top of the worker's directory it cannot be made.
+    /// Read-only if it exists, and it cannot be made at the top of the worker's directory.
     Kept,
-    /// Read-only where it is. It can be made.
+    /// Read-only if it exists. It can be made.
     Found,
     /// Free to change, since users ask for that.
     Reported,
@@ -81,7 +80,7 @@ impl Held {
     }
 }
 
-/// A pattern of files that a tool reads, with what becomes of them.
+/// A pattern of files that a tool reads, with the access of workers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Row {
     /// The last names of its path; `*` stands for any part of a name.
@@ -91,45 +90,45 @@ pub struct Row {
     pub spellings: &'static [&'static str],
     /// The tool that reads such files.
     pub whose: Whose,
-    /// What a worker can do with such files.
+    /// The access of workers to such files.
     pub held: Held,
     /// The URL of the page or source file in which the tool says that it reads such files.
     pub source: &'static str,
 }
 
 impl Row {
-    /// Every spelling that is known.
+    /// Returns every known spelling.
     pub fn examples(&self) -> impl Iterator<Item = &'static str> + use<> {
         let itself = self.spellings.is_empty().then_some(self.pattern);
         itself.into_iter().chain(self.spellings.iter().copied())
     }
 
-    /// Whether a worker must leave it as it is.
+    /// Checks whether a worker must not change the file.
     pub fn is_read_only(&self) -> bool {
         matches!(self.held, Held::Kept | Held::Found)
     }
 }
 
-/// What stands at the top of a worker's directory where nothing is, so that it cannot be made. Managers of
-/// git's hooks are started by git's hooks, which no worker can install, so that nothing stands for their
-/// files where there is none.
+/// Returns the names for which stand-ins are put at the top of a worker's directory if the files are missing, so
+/// that they cannot be made. Git's hooks start the managers of git's hooks, and no worker can install hooks, so the
+/// managers' files get no stand-ins without hooks.
 pub fn stood_in_for(hooks: GitHooks) -> impl Iterator<Item = &'static str> {
     let in_use = move |row: &&Row| row.whose != Whose::Hooks || hooks == GitHooks::Installed;
     ROWS.iter().filter(|row| row.held == Held::Kept).filter(in_use).flat_map(Row::examples)
 }
 
-/// Whether git runs hooks where a worker works.
+/// Whether git runs hooks in the place where a worker works.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum GitHooks {
-    /// git runs hooks there, or that is not known.
+    /// git runs hooks there, or it is not known.
     #[default]
     Installed,
     /// git runs no hooks there.
     None,
 }
 
-/// Folders that package managers fill and throw away as a whole. What lies in them is reported and not held:
-/// a held file would keep a package manager from replacing the folder, and no person works in there.
+/// Folders that package managers fill and throw away as a whole. Files in them are reported but not protected: a
+/// protected file would keep a package manager from replacing the folder, and no person works in there.
 const FETCHED: [&str; 9] = [
     ".nox",
     ".tox",
@@ -142,7 +141,7 @@ const FETCHED: [&str; 9] = [
     "venv",
 ];
 
-/// Whether a name is that of a folder with what was fetched or built.
+/// Checks whether a name is that of a folder with fetched or built files.
 pub fn is_fetched(name: &[u8]) -> bool {
     FETCHED.iter().any(|it| it.as_bytes() == name)
 }
@@ -164,13 +163,13 @@ pub struct RunsOutside {
     pub patterns: Vec<(PathBuf, String)>,
 }
 
-/// Whether a name is that of an interpreter's module.
+/// Checks whether a name is that of an interpreter's module.
 pub fn is_module(name: &[u8]) -> bool {
     const MODULES: [&[u8]; 9] = [b".py", b".pyc", b".so", b".js", b".cjs", b".mjs", b".rb", b".pm", b".lua"];
     MODULES.iter().any(|end| name.ends_with(end))
 }
 
-/// Whether a path is that of a module, or of a package's first file, in one of these folders.
+/// Checks whether a path is that of a module, or of a package's first file, in one of these folders.
 pub fn is_module_in(path: &[u8], is_such_a_folder: impl Fn(&[u8]) -> bool) -> bool {
     let split = |path: &[u8]| {
         let end = path.iter().rposition(|it| *it == b'/');
@@ -181,12 +180,12 @@ pub fn is_module_in(path: &[u8], is_such_a_folder: impl Fn(&[u8]) -> bool) -> bo
     is_module(&name) && (is_such_a_folder(&folder) || !folder.is_empty() && is_package())
 }
 
-/// The rows as they are looked for.
+/// The rows in the form for lookups.
 #[derive(Default)]
 struct Index {
     /// Rows whose last name has no `*`, by that name in lower case.
     plain: BTreeMap<String, Vec<&'static Row>>,
-    /// Rows whose last name has a `*`, which are compared one by one.
+    /// Rows whose last name has a `*`, which are compared individually.
     open: Vec<&'static Row>,
 }
 
@@ -202,7 +201,7 @@ static INDEX: LazyLock<Index> = LazyLock::new(|| {
     index
 });
 
-/// The row of what has this path, if it has one of its own.
+/// Returns the row of a path, if the path has one of its own.
 pub fn row_at(path: &[u8]) -> Option<&'static Row> {
     let Index { plain, open } = &*INDEX;
     let name = path.rsplit(|it| *it == b'/').next().unwrap_or_default();
@@ -210,8 +209,8 @@ pub fn row_at(path: &[u8]) -> Option<&'static Row> {
     known.into_iter().flatten().chain(open).copied().find(|row| ends_with(path, row.pattern))
 }
 
-/// The row of what has this path, or of a folder above it that has one: the outermost that is read-only, and
-/// only where there is none, the outermost that is reported.
+/// Returns the row of a path or of a folder above it: the outermost read-only row, or, if there is none, the
+/// outermost reported row.
 pub fn row_over(path: &[u8]) -> Option<&'static Row> {
     let ends = path.iter().enumerate().filter(|(_, it)| **it == b'/').map(|(at, _)| at);
     let rows = || ends.clone().chain([path.len()]).filter_map(|end| row_at(&path[..end]));
@@ -233,10 +232,10 @@ fn fits(pattern: &[u8], name: &[u8]) -> bool {
     }
 }
 
-/// Whether a path fits a pattern as shells have them: `*`, `?` and `[…]` stand for parts of one name, and `**` for any part of
-/// the path.
+/// Checks whether a path fits a pattern of shells: `*`, `?` and `[…]` stand for parts of one name, and `**` for any
+/// part of the path.
 pub fn fits_pattern(pattern: &[u8], path: &[u8]) -> bool {
-    // For each beginning of the path, whether it fits what was read of the pattern.
+    // For each beginning of the path: whether it fits the part of the pattern that was read.
     let mut fits = vec![false; path.len() + 1];
     fits[0] = true;
     let mut rest = pattern;
@@ -264,7 +263,7 @@ pub fn fits_pattern(pattern: &[u8], path: &[u8]) -> bool {
     fits[path.len()]
 }
 
-/// The table, for people.
+/// Returns the table, for people.
 pub fn print_markdown() -> String {
     let mut text = String::from(HEAD);
     for whose in Whose::ALL {

@@ -1,28 +1,28 @@
 //! Names that look like other names.
 //!
-//! It refuses: characters that are invisible or rearrange their neighbours; marks that combine with the
-//! letter before them, since the same letter is there in one piece; and characters that look like a letter,
-//! digit or dash of ASCII, in a name that would then read as if it were written in ASCII. A name in another
-//! script is a name like any other.
+//! This module refuses: characters that are invisible or rearrange their neighbours; marks that combine with the
+//! letter before them, since the same letter exists in one piece; and characters that look like a letter, digit or
+//! dash of ASCII, in a name that would then read as if it were written in ASCII. A name in another script is a name
+//! like any other.
 
 use std::sync::LazyLock;
 
 use unicode_security::MixedScript as _;
 use unicode_security::confusable_detection::skeleton;
 
-/// Why a name is not clear. Safe to show to the client that sent it.
+/// The reason why a name is not clear. Safe to show to the client that sent it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Unclear {
-    /// Shows nothing, or rearranges what is beside it.
+    /// The character is invisible, or rearranges its neighbours.
     #[error("contains U+{0:04X}, which cannot be seen; leave it out")]
     Invisible(u32),
-    /// Combines with what is before it.
+    /// The character combines with the one before it.
     #[error("contains U+{0:04X}, which changes the letter before it; write letter and mark as one character")]
     Mark(u32),
-    /// Another form of a character that there is in its own right.
+    /// The character is another form of one that exists in its own right.
     #[error("contains U+{0:04X}, which is another form of a character; write the character itself")]
     Form(u32),
-    /// Letters of several scripts, beside those of ASCII.
+    /// The name has letters of several scripts, in addition to those of ASCII.
     #[error(
         "contains U+{0:04X}, which is of another script than the characters before it; write the name in one script"
     )]
@@ -32,9 +32,9 @@ pub enum Unclear {
     Lookalike(u32, char),
 }
 
-/// Characters of the property `Default_Ignorable_Code_Point`, further ones that show nothing, other spaces
-/// and separators than U+0020, and those for private use, which look however the reader's fonts want. First
-/// and last of each range.
+/// Characters of the property `Default_Ignorable_Code_Point`, further invisible ones, spaces and separators other
+/// than U+0020, and those for private use, whose look depends on the reader's fonts. The first and last character
+/// of each range.
 const INVISIBLE: &[(u32, u32)] = &[
     (0x00A0, 0x00A0),
     (0x00AD, 0x00AD),
@@ -61,7 +61,7 @@ const INVISIBLE: &[(u32, u32)] = &[
     (0xF0000, 0x0010_FFFD),
 ];
 
-/// Spaces among them, which a reader sees as space, and those that fonts may show.
+/// Those of them that a reader sees as space, and those that fonts may show.
 const SEEN: &[(u32, u32)] = &[
     (0x00A0, 0x00A0),
     (0x1680, 0x1680),
@@ -74,7 +74,7 @@ const SEEN: &[(u32, u32)] = &[
     (0xF0000, 0x0010_FFFD),
 ];
 
-/// Whether a character of a text shows nothing, or rearranges what is beside it.
+/// Checks whether a character of a text is invisible, or rearranges its neighbours.
 pub(super) fn is_hidden(c: char) -> bool {
     let within =
         |ranges: &[(u32, u32)]| ranges.iter().any(|(first, last)| (*first..=*last).contains(&u32::from(c)));
@@ -91,8 +91,8 @@ const MARKS: &[(u32, u32)] = &[
     (0xFE20, 0xFE2F),
 ];
 
-/// Characters that look like one of ASCII, with that: Latin, Greek, Cyrillic, Armenian and Cherokee letters,
-/// and dashes, dots and strokes of any script.
+/// Characters that look like one of ASCII, with that character: Latin, Greek, Cyrillic, Armenian and Cherokee
+/// letters, and dashes, dots and strokes of any script.
 const ALIKE: &[(char, &str)] = &[
     ('a', "ɑаαａ"),
     ('b', "Ьƅ"),
@@ -156,8 +156,8 @@ const ALIKE: &[(char, &str)] = &[
     ('!', "ǃ"),
 ];
 
-/// Blocks made of letters and digits of ASCII in another dress: superscript, subscript, letterlike, in circles,
-/// mathematical, of full width. Nothing in them is any script's own.
+/// Blocks of letters and digits of ASCII in another form: superscript, subscript, letterlike, in circles,
+/// mathematical, of full width. No character in them belongs to a script of its own.
 const DRESSED: &[(u32, u32)] = &[
     (0x02B0, 0x02B8),
     (0x1D2C, 0x1D6A),
@@ -170,8 +170,8 @@ const DRESSED: &[(u32, u32)] = &[
     (0x1F100, 0x1F18F),
 ];
 
-/// The small letter of this one, where that is a single character that takes no more room. Letters that have
-/// one large form are one letter (`σ` and `ς`).
+/// Returns the small letter of this one, if it is a single character of at most the same size. Letters that share a
+/// large form are one letter (`σ` and `ς`).
 pub fn small(c: char) -> char {
     fn single(mut all: impl Iterator<Item = char>) -> Option<char> {
         all.next().filter(|_| all.next().is_none())
@@ -183,9 +183,9 @@ pub fn small(c: char) -> char {
     single(large.to_lowercase()).filter(|it| it.len_utf8() <= c.len_utf8()).unwrap_or(c)
 }
 
-/// Characters that are there for the sake of other encodings and look like others in the same script:
-/// radicals and ideographs of Han, letters of Hangul one by one, Katakana and Hangul of half width, Arabic
-/// and other letters as they are joined, squared words.
+/// Characters that exist for other encodings and look like others in the same script: radicals and ideographs of
+/// Han, single letters of Hangul, Katakana and Hangul of half width, joined forms of Arabic and other letters,
+/// squared words.
 const FORMS: &[(u32, u32)] = &[
     (0x1100, 0x11FF),
     (0x2E80, 0x2FDF),
@@ -201,10 +201,10 @@ const FORMS: &[(u32, u32)] = &[
     (0x2F800, 0x2FA1F),
 ];
 
-/// Whether a name can be told from others by looking at it.
+/// Checks whether a name can be distinguished from others by its looks.
 ///
 /// # Errors
-/// [`Unclear`] names the first character that keeps it from that.
+/// [`Unclear`] names the first character that prevents it.
 pub fn check(name: &str) -> Result<(), Unclear> {
     if name.is_ascii() {
         return Ok(());
@@ -237,7 +237,7 @@ pub fn check(name: &str) -> Result<(), Unclear> {
     }
     one_script(name)?;
     match alike {
-        // Among letters of its own script, and with none of ASCII, it is read as what it is.
+        // Among letters of its own script, and with none of ASCII, it is read correctly.
         Some((c, plain)) if ascii_letters || !other_letters => Err(Unclear::Lookalike(c as u32, plain)),
         _ => Ok(()),
     }
@@ -249,7 +249,7 @@ fn alike_to(c: char) -> Option<char> {
     }
     let listed = ALIKE.iter().find(|(_, all)| all.contains(c)).map(|(plain, _)| *plain);
     listed.or_else(|| {
-        // Letters of their own, which no reader takes for two.
+        // These are letters of their own, which no reader takes for two.
         const OWN: &str = "æÆœŒ";
         let mut seen = skeleton(c.encode_utf8(&mut [0; 4])).collect::<String>();
         let is_alike = seen.is_ascii() && (seen.len() == 1 || c.is_alphabetic());
@@ -257,12 +257,11 @@ fn alike_to(c: char) -> Option<char> {
     })
 }
 
-/// What a text looks like: two texts that cannot be told apart, in whatever size of letters, have the same
-/// one. Unicode Technical Standard 39, section 4.
+/// Returns the look of a text: two texts that cannot be distinguished, in any size of letters, have the same one.
+/// Unicode Technical Standard 39, section 4.
 pub fn look_of(text: &str) -> String {
-    /// What each character of ASCII looks like. None of them changes what stands beside it, so that a text of
-    /// them looks like its characters one after the other; a look by the tables costs a microsecond for a
-    /// short name.
+    /// The look of each character of ASCII. None of them changes its neighbours, so that a text of them looks like
+    /// the sequence of its characters; a lookup in the tables costs a microsecond for a short name.
     static OF_ASCII: LazyLock<[String; 128]> =
         LazyLock::new(|| std::array::from_fn(|it| look_by_tables(&char::from(it as u8).to_string())));
     match text.bytes().map(|it| OF_ASCII.get(usize::from(it))).collect::<Option<Vec<_>>>() {
@@ -275,9 +274,9 @@ fn look_by_tables(text: &str) -> String {
     skeleton(&text.to_lowercase()).collect::<String>().to_lowercase()
 }
 
-/// Refuses letters of several scripts beside those of ASCII: within one of them a letter of another passes
-/// for its own. Scripts that are written together, as those of Japanese, count as one. Unicode Technical
-/// Standard 39, section 5.1.
+/// Refuses letters of several scripts in addition to those of ASCII: within one script, a letter of another passes
+/// for its own. Scripts that are written together, as those of Japanese, count as one. Unicode Technical Standard
+/// 39, section 5.1.
 fn one_script(name: &str) -> Result<(), Unclear> {
     let mut so_far = String::new();
     for c in name.chars().filter(|c| !c.is_ascii()) {
@@ -289,13 +288,13 @@ fn one_script(name: &str) -> Result<(), Unclear> {
     Ok(())
 }
 
-/// The ASCII character that a letter of another form stands for, as far as that follows from its place;
-/// else a question mark.
+/// Returns the ASCII character that a letter of another form stands for, as far as its place shows it; otherwise a
+/// question mark.
 fn plain_of(c: char) -> char {
     let number = c as u32;
     match number {
         0xFF01..=0xFF5E => char::from_u32(number - 0xFEE0),
-        // Bold, italic and so on: fifty-two letters each, without gaps as far as this is to be read by people.
+        // Bold, italic and so on: fifty-two letters each; the few gaps do not matter for text that people read.
         0x1D400..=0x1D6A3 => {
             let at = u8::try_from((number - 0x1D400) % 52).unwrap_or(0);
             Some(char::from(if at < 26 { b'A' + at } else { b'a' + at - 26 }))

@@ -1,6 +1,6 @@
-//! Words shared by every layer: identifiers, names, time, secrets, canonical JSON and bounds.
+//! Vocabulary shared by every layer: identifiers, names, time, secrets, canonical JSON and bounds.
 //!
-//! Each type is parsed once, at the edge where a peer's text comes in; inside, holding one is proof that it
+//! Each type is parsed once, at the edge where a peer's text comes in; inside, a value of the type is proof that it
 //! is valid. Nothing here does input or output.
 #![forbid(unsafe_code)]
 

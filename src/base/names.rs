@@ -1,4 +1,4 @@
-//! Names that point into a repository. Parsed once at the edge, trusted inside.
+//! Names that point into a repository. They are parsed once at the edge, and trusted inside.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -8,23 +8,23 @@ use serde::{Deserialize, Serialize};
 
 use super::limits::PATH_LEN_MAX;
 
-/// What is said of a file that has a backslash in its name, as it may have on Unix.
+/// The error for a file that has a backslash in its name, as is possible on Unix.
 pub const WITH_BACKSLASH: &str =
     "a backslash in a name counts as a slash, so that it would mean another file";
 
-/// Why a path from a peer was turned down. Safe to show to that peer.
+/// The reason why a path from a peer was refused. Safe to show to that peer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum BadName {
-    /// More than [`PATH_LEN_MAX`] bytes.
+    /// It has more than [`PATH_LEN_MAX`] bytes.
     #[error("is longer than {PATH_LEN_MAX} bytes")]
     TooLong,
-    /// Any character of Unicode's class of control characters, NUL included.
+    /// It has a character of Unicode's class of control characters, NUL included.
     #[error("contains a control character")]
     ControlCharacter,
-    /// Begins with `/`, a drive letter or a backslash.
+    /// It begins with `/`, a drive letter or a backslash.
     #[error("must be relative to the repository root")]
     NotRelative,
-    /// More `..` than directories before it.
+    /// It has more `..` than directories before it.
     #[error("leaves the repository through `..`")]
     ClimbsOut,
 }
@@ -38,10 +38,10 @@ pub struct RepoPath(Box<str>);
 impl RepoPath {
     /// Normalises and checks a path. `\` counts as `/`, since DevIt clients on Windows write it.
     ///
-    /// The check is by spelling only; whether a symbolic link leads outside is found out when it is opened.
+    /// The check is by spelling only; whether a symbolic link leads outside shows when the path is opened.
     ///
     /// # Errors
-    /// [`BadName`] says what was wrong.
+    /// [`BadName`] names the rule that the path breaks.
     pub fn parse(text: &str) -> Result<Self, BadName> {
         if text.len() > PATH_LEN_MAX {
             return Err(BadName::TooLong);
@@ -66,24 +66,24 @@ impl RepoPath {
         Ok(Self(parts.join("/").into()))
     }
 
-    /// A name that a file system or git has, where it means itself. A name that would be another path here has none: on Unix
-    /// a backslash is an ordinary character.
+    /// Returns the path for a name that a file system or git has, if it means itself. A name that would mean
+    /// another path here has none: on Unix a backslash is an ordinary character.
     pub fn as_is(text: &str) -> Option<Self> {
         Self::parse(text).ok().filter(|it| it.as_str() == text)
     }
 
-    /// The normalised text; empty for the root.
+    /// Returns the normalised text; empty for the root.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Whether this is the repository root itself.
+    /// Checks whether this is the repository root itself.
     pub fn is_root(&self) -> bool {
         self.0.is_empty()
     }
 }
 
-/// Collections with paths for keys can be asked by text that is normalised already.
+/// Collections with paths as keys can be searched by text that is normalised already.
 impl std::borrow::Borrow<str> for RepoPath {
     fn borrow(&self) -> &str {
         &self.0
@@ -109,12 +109,12 @@ impl From<RepoPath> for String {
     }
 }
 
-/// Folders from which paths are written: the top of the repository, and of work trees of it.
+/// Folders relative to which paths are written: the top of the repository, and those of its work trees.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Tops(Box<[String]>);
 
 impl Tops {
-    /// These, of which a path is written from the innermost.
+    /// Returns these tops. A path is written relative to the innermost one.
     pub fn new<P: AsRef<Path>>(tops: impl IntoIterator<Item = P>) -> Self {
         let plain = |it: P| it.as_ref().to_str().map(normalised_path);
         let mut tops: Vec<String> = tops.into_iter().filter_map(plain).filter(|it| it != "/").collect();
@@ -122,9 +122,9 @@ impl Tops {
         Self(tops.into())
     }
 
-    /// An absolute path, or `file:symbol`, as it is from a top; what is relative or outside stays as it is.
+    /// Returns an absolute path, or `file:symbol`, relative to a top; a relative path, and one outside, stays as it is.
     ///
-    /// By spelling only, as [`normalised_path`].
+    /// It goes by spelling only, as [`normalised_path`].
     pub fn inside<'a>(&self, text: &'a str) -> Cow<'a, str> {
         if !is_absolute(text) {
             return Cow::Borrowed(text);
@@ -135,18 +135,18 @@ impl Tops {
     }
 }
 
-/// Whether a path begins at the top of a file system, on whichever system.
+/// Checks whether a path begins at the top of a file system, by the rules of any system.
 pub fn is_absolute(text: &str) -> bool {
     let drive = text.as_bytes().first().is_some_and(u8::is_ascii_alphabetic)
         && matches!(text.as_bytes().get(1..3), Some(b":/" | b":\\"));
     text.starts_with(['/', '\\']) || drive
 }
 
-/// Brings a path that rules compare to its plainest spelling: `/` only, no `.`, no doubled or trailing slash,
-/// and no `..` that can be resolved. An absolute path stays absolute and cannot climb above `/`; a relative
-/// one keeps the `..` it begins with, so that rules can see it, and is `.` when nothing is left.
+/// Brings a path that rules compare to its plainest spelling: `/` only, no `.`, no doubled or trailing slash, and
+/// no `..` that can be resolved. An absolute path stays absolute and cannot climb above `/`; a relative one keeps
+/// its leading `..`, so that rules can see it, and becomes `.` when nothing is left.
 ///
-/// By spelling only: it follows no link. The code that opens the path finds out where it leads.
+/// It goes by spelling only, and follows no link. The code that opens the path finds out where it leads.
 pub fn normalised_path(text: &str) -> String {
     let text = text.replace('\\', "/");
     let absolute = text.starts_with('/');
@@ -168,7 +168,7 @@ pub fn normalised_path(text: &str) -> String {
     }
 }
 
-/// A path of the system's without `.` and, by its words, without `..`; above its beginning there is nothing.
+/// Returns a path of the system without `.` and, by its spelling, without `..`; it cannot climb above its beginning.
 pub fn plain_path(path: &Path) -> PathBuf {
     let mut plain = PathBuf::new();
     for part in path.components() {

@@ -1,51 +1,51 @@
 //! Patterns of watched files.
 //!
-//! As in a list of ignored files: a pattern without a slash is about names, in any folder; one with a slash is
-//! about paths from the directory it is relative to. `*` and `?` do not cross a slash, `**` does; `[ab]` and
-//! `{a,b}` are choices. A pattern that ends in a slash is about everything below.
+//! As in a list of ignored files: a pattern without a slash applies to names, in any folder; a pattern with one
+//! applies to paths from the directory that it is relative to. `*` and `?` do not cross a slash, `**` does; `[ab]`
+//! and `{a,b}` are choices. A pattern that ends in a slash applies to everything below.
 
 use globset::{Glob, GlobBuilder, GlobSet, GlobSetBuilder};
 
 use super::limits::{WATCH_PATTERN_LEN_MAX, WATCH_PATTERNS_EASY_BYTES, WATCH_PATTERNS_MAX};
 
-/// Why patterns were turned down. Safe to show to the client that sent them.
+/// The reason why patterns were refused. Safe to show to the client that sent them.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum BadPattern {
-    /// More than [`WATCH_PATTERNS_MAX`].
+    /// There are more than [`WATCH_PATTERNS_MAX`].
     #[error("watch_patterns has {0} entries; at most {WATCH_PATTERNS_MAX} are watched")]
     TooMany(usize),
-    /// More than [`WATCH_PATTERN_LEN_MAX`] bytes.
+    /// A pattern has more than [`WATCH_PATTERN_LEN_MAX`] bytes.
     #[error("watch_patterns[{0}] is longer than {WATCH_PATTERN_LEN_MAX} bytes")]
     TooLong(usize),
-    /// Empty, absolute, climbing, or not a pattern.
+    /// A text is empty, absolute, climbs out, or is not a pattern.
     #[error("watch_patterns[{at}] '{pattern}' {why}")]
     Wrong {
         /// Its place in the list, from 0.
         at: usize,
         /// The pattern as it was sent, with control characters escaped.
         pattern: String,
-        /// What is wrong with it.
+        /// The mistake in the pattern.
         why: String,
     },
 }
 
-/// Patterns that can be matched.
+/// Patterns that are ready for matching.
 #[derive(Clone, Debug)]
 pub struct WatchPatterns(GlobSet);
 
 impl WatchPatterns {
-    /// Checks patterns, without making them ready: that takes a hundred times as long, and who only passes
-    /// them on needs it not.
+    /// Checks patterns, without making them ready: that takes a hundred times as long, and a caller that only
+    /// passes them on does not need it.
     ///
     /// # Errors
-    /// [`BadPattern`] names the first that is wrong.
+    /// [`BadPattern`] names the first wrong one.
     pub fn check<T: AsRef<str>>(patterns: &[T]) -> Result<(), BadPattern> {
         let globs = globs(patterns)?;
         let bytes: usize = globs.iter().map(|glob| glob.regex().len()).sum();
         if bytes > WATCH_PATTERNS_EASY_BYTES { made_of(patterns, globs).map(drop) } else { Ok(()) }
     }
 
-    /// Makes patterns ready to be matched.
+    /// Makes patterns ready for matching.
     ///
     /// # Errors
     /// As [`check`](Self::check).
@@ -53,13 +53,13 @@ impl WatchPatterns {
         made_of(patterns, globs(patterns)?)
     }
 
-    /// Whether a path, relative and with slashes, is meant.
+    /// Checks whether a path, relative and with slashes, matches.
     pub fn matches(&self, path: &str) -> bool {
         self.0.is_match(path)
     }
 }
 
-/// Each pattern by itself.
+/// Returns each pattern by itself.
 fn globs<T: AsRef<str>>(patterns: &[T]) -> Result<Vec<Glob>, BadPattern> {
     if patterns.len() > WATCH_PATTERNS_MAX {
         return Err(BadPattern::TooMany(patterns.len()));
@@ -89,12 +89,12 @@ fn made_of<T: AsRef<str>>(patterns: &[T], globs: Vec<Glob>) -> Result<WatchPatte
     })
 }
 
-/// The pattern over whole paths that a pattern stands for.
+/// Returns the pattern over whole paths that a pattern stands for.
 fn spelled_out(pattern: &str) -> Result<String, &'static str> {
     if pattern.chars().any(char::is_control) {
         return Err("contains a control character");
     }
-    // Clients on Windows write it so.
+    // Clients on Windows write backslashes.
     let text = pattern.replace('\\', "/");
     let text = text.strip_prefix("./").unwrap_or(&text);
     if text.trim().is_empty() {

@@ -4,10 +4,9 @@
 //! @KIND            KIND   begins with a letter of a-z, then a-z, 0-9 and `-`; at most 32 bytes
 //! @KIND:VALUE      VALUE  letters and digits of one script, and . _ - + / : between them; at most 128 bytes
 //! ```
-//! Large letters are read as small ones, so that two agents that write one name differently mean one
-//! resource. A name that looks like another one is refused, by the rules for names of agents. What begins
-//! with `@` is a resource where its first `/` does not come before its first `:`; a file of such a name is
-//! written `./@name`.
+//! Large letters are read as small ones, so that two agents that write one name differently mean one resource. A
+//! name that looks like another one is refused, by the rules for names of agents. A text that begins with `@` is a
+//! resource unless its first `/` comes before its first `:`; a file with such a name is written `./@name`.
 
 use std::fmt;
 
@@ -19,54 +18,54 @@ use super::small;
 /// The kind whose values are numbers of ports.
 const PORT: &str = "port";
 
-/// The kind of what git has in each work tree.
+/// The kind of git's things in each work tree.
 const GIT: &str = "git";
 
-/// How much of a work tree's name stands in the name of its index, before the digest of its path.
+/// The part of a work tree's name in the name of its index, in characters, before the digest of its path.
 const TREE_CHARS: usize = 40;
 
-/// The character before the number of a grant, in the name of what is held of a counted kind. No value has it.
+/// The character before the number of a grant, in the name of an agent's units of a counted kind. No value has it.
 const GRANT: char = '#';
 
-/// Why the name of a resource was turned down. Safe to show to the client that sent it.
+/// The reason why the name of a resource was refused. Safe to show to the client that sent it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum BadResource {
     /// It does not begin with `@`.
     #[error("is no resource: one begins with `@`, such as @db:test")]
     NoSign,
-    /// There is no kind, or one with other characters.
+    /// It has no kind, or a kind with other characters.
     #[error(
         "has no kind before its colon, which is a letter of a-z and then a-z, 0-9 or `-`, such as @db:test; a file of that \
          name is written with `./` before it"
     )]
     Kind,
-    /// Longer than a kind is.
+    /// The kind is too long.
     #[error("has a kind of more than {RESOURCE_KIND_LEN_MAX} bytes")]
     KindTooLong,
-    /// A colon, and nothing after it.
+    /// It has a colon, and nothing after it.
     #[error("has nothing after its colon; leave the colon out, or name one")]
     Empty,
-    /// Longer than a value is.
+    /// The value is too long.
     #[error("has more than {RESOURCE_VALUE_LEN_MAX} bytes after its colon")]
     TooLong,
-    /// Terminal escapes and line breaks have no place in a name.
+    /// It has control characters: terminal escapes and line breaks do not belong in a name.
     #[error("contains a control character")]
     ControlCharacter,
-    /// A character that no value has.
+    /// It has a character that values may not have.
     #[error("contains {0:?}; after the colon there are letters, digits and . _ - + / : between them")]
     Character(char),
-    /// A point, a dash or the like where a letter or digit has to be.
+    /// It has a point, a dash or the like where a letter or digit is required.
     #[error("begins or ends with {0:?} after its colon; there it has a letter or digit")]
     Edge(char),
-    /// It cannot be told from another one by looking at it.
+    /// It cannot be distinguished from another name by its looks.
     #[error("{0}")]
     Unclear(Unclear),
-    /// A port that no machine has.
+    /// It names a port that no machine has.
     #[error("is no port: that is a number from 1 to 65535, such as @port:5432")]
     Port,
 }
 
-/// The name of a resource, in the one spelling that is compared.
+/// The name of a resource, in the one spelling by which it is compared.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Resource {
     kind: Box<str>,
@@ -74,8 +73,8 @@ pub struct Resource {
 }
 
 impl Resource {
-    /// Whether a text means a resource, and no symbol or file: it begins with `@`, and has no `/` before its
-    /// first colon.
+    /// Checks whether a text means a resource, and not a symbol or file: it begins with `@`, and has no `/` before
+    /// its first colon.
     pub fn is_meant(text: &str) -> bool {
         text.starts_with('@') && !text.split(':').next().unwrap_or_default().contains(['/', '\\'])
     }
@@ -83,7 +82,7 @@ impl Resource {
     /// Reads `@kind` or `@kind:value`.
     ///
     /// # Errors
-    /// [`BadResource`] says what was wrong.
+    /// [`BadResource`] names the rule that the text breaks.
     pub fn parse(text: &str) -> Result<Self, BadResource> {
         let name = text.strip_prefix('@').ok_or(BadResource::NoSign)?;
         if name.chars().any(char::is_control) {
@@ -111,13 +110,13 @@ impl Resource {
         Ok(Self { kind: kind.into(), value })
     }
 
-    /// A port of this machine.
+    /// Returns the resource for a port of this machine.
     pub fn port(number: u16) -> Self {
         Self { kind: PORT.into(), value: Some(number.to_string().into()) }
     }
 
-    /// The resource as it is in a linked work tree: each has an index of git's own. Everything else is one
-    /// for all.
+    /// Returns the resource as it is in a linked work tree: each has an index of git's own. Every other resource is
+    /// one for all.
     #[must_use]
     pub fn in_tree(self, tree: &str) -> Self {
         if &*self.kind != GIT || self.value.as_deref() != Some("index") {
@@ -130,29 +129,29 @@ impl Resource {
         Self { value: Some(value.replace(":-", ":").into()), ..self }
     }
 
-    /// Whether it is git's index of a work tree.
+    /// Checks whether it is git's index of a work tree.
     pub fn is_git_index(&self) -> bool {
         let rest = self.value.as_deref().and_then(|it| it.strip_prefix("index"));
         &*self.kind == GIT && rest.is_some_and(|it| it.is_empty() || it.starts_with(':'))
     }
 
-    /// The word before the colon, without its `@`.
+    /// Returns the word before the colon, without its `@`.
     pub fn kind(&self) -> &str {
         &self.kind
     }
 
-    /// What is after the colon.
+    /// Returns the part after the colon.
     pub fn value(&self) -> Option<&str> {
         self.value.as_deref()
     }
 
-    /// The number of the port, if it is one.
+    /// Returns the number of the port, if it is one.
     pub fn as_port(&self) -> Option<u16> {
         (&*self.kind == PORT).then(|| self.value.as_deref()?.parse().ok()).flatten()
     }
 
-    /// How many of a counted kind are asked for: one where no number is named; `None` where its value is no
-    /// number.
+    /// Returns how many units of a counted kind are asked for: one if no number is named; `None` if the value is
+    /// not a number.
     pub fn units(&self) -> Option<u64> {
         match &self.value {
             None => Some(1),
@@ -180,7 +179,7 @@ fn read_value(value: &str) -> Result<Box<str>, BadResource> {
     if value.len() > RESOURCE_VALUE_LEN_MAX {
         return Err(BadResource::TooLong);
     }
-    // Before the characters, since it names the one that a reader does not see.
+    // This comes before the check of characters, since it names the one that a reader does not see.
     lookalikes::check(value).map_err(BadResource::Unclear)?;
     let between = |it: char| matches!(it, '.' | '_' | '-' | '+' | '/' | ':');
     if let Some(other) = value.chars().find(|it| !it.is_alphanumeric() && !between(*it)) {
@@ -193,12 +192,12 @@ fn read_value(value: &str) -> Result<Box<str>, BadResource> {
     Ok(value.chars().map(small).collect::<String>().into())
 }
 
-/// The beginning of the names under which what is held of a counted kind is kept.
+/// Returns the beginning of the names under which units of a counted kind are kept.
 pub fn held_of(kind: &str) -> String {
     format!("@{kind}{GRANT}")
 }
 
-/// Whether a text is the name of a grant of a counted kind, such as `@gpu#12`.
+/// Checks whether a text is the name of a grant of a counted kind, such as `@gpu#12`.
 pub(super) fn is_grant(text: &str) -> bool {
     text.strip_prefix('@').and_then(|it| it.split_once(GRANT)).is_some_and(|(kind, number)| {
         Resource::parse(&format!("@{kind}")).is_ok_and(|it| it.kind() == kind && it.value.is_none())

@@ -6,24 +6,24 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[repr(u16)]
 pub enum Scope {
-    /// See tasks, approvals and events.
+    /// May see tasks, approvals and events.
     Read = 1,
-    /// Be known: register, beat, collect mail.
+    /// May be known: register, beat, collect mail.
     Join = 2,
-    /// Locks, claims, intents, acknowledgements.
+    /// May use locks, claims, intents and acknowledgements.
     Coordinate = 4,
-    /// Hand work to a worker, and take it back.
+    /// May delegate work to a worker, and cancel it.
     Delegate = 8,
-    /// Report on work that was handed to the caller.
+    /// May report on work that was delegated to the caller.
     Work = 16,
-    /// Allow or deny commands that wait for an approver.
+    /// May grant or deny commands that wait for an approver.
     Approve = 32,
-    /// Look after the daemon: keys, policy, and the tasks of all agents.
+    /// May look after the daemon: keys, policy, and the tasks of all agents.
     Operate = 64,
     /// Verbs of the daemon itself, by which its effects report; no client has this right.
     Host = 128,
-    /// Have files written into the workspace without another yes. A person gives it away with a token; no
-    /// proof of a name comes with it.
+    /// May have files written into the workspace without further consent. A person gives this right with a token;
+    /// no proof of a name includes it.
     Apply = 256,
 }
 
@@ -41,7 +41,7 @@ impl Scope {
         Scope::Apply,
     ];
 
-    /// As people write it.
+    /// Returns the word that people write.
     pub fn as_str(self) -> &'static str {
         match self {
             Scope::Read => "read",
@@ -63,22 +63,22 @@ impl Scope {
 pub struct Scopes(u16);
 
 impl Scopes {
-    /// The set of the listed scopes.
+    /// Returns the set of the listed scopes.
     pub fn of(scopes: &[Scope]) -> Self {
         Self(scopes.iter().fold(0, |all, scope| all | *scope as u16))
     }
 
-    /// The first of these that is not among `others`.
+    /// Returns the first of these that is not among `others`.
     pub fn beyond(self, others: Scopes) -> Option<Scope> {
         self.iter().find(|scope| !others.has(*scope))
     }
 
-    /// The scopes that are set, in the order of [`Scope::ALL`].
+    /// Returns the scopes that are set, in the order of [`Scope::ALL`].
     pub fn iter(self) -> impl Iterator<Item = Scope> {
         Scope::ALL.into_iter().filter(move |scope| self.has(*scope))
     }
 
-    /// Whether `scope` is among them.
+    /// Checks whether `scope` is among them.
     pub fn has(self, scope: Scope) -> bool {
         self.0 & scope as u16 != 0
     }

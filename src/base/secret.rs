@@ -6,8 +6,8 @@ use hmac::{Hmac, KeyInit as _};
 use sha2::Sha256;
 use zeroize::Zeroizing;
 
-/// Key material. Has no `Debug` and no `Display`, compares only through a MAC, and is wiped when the last holder
-/// drops it. Clones share the bytes.
+/// Key material. It has no `Debug` and no `Display`, is compared only through a MAC, and is wiped when the last
+/// holder drops it. Clones share the bytes.
 #[derive(Clone)]
 pub struct Secret(Arc<Keyed>);
 
@@ -23,12 +23,12 @@ impl Secret {
         Self(Arc::new(Keyed { bytes: Zeroizing::new(bytes), mac: OnceLock::new() }))
     }
 
-    /// The bytes, for the file they are kept in.
+    /// Returns the bytes, for the file that keeps them.
     pub fn expose(&self) -> &[u8] {
         &self.0.bytes
     }
 
-    /// A MAC under this key that has taken in nothing yet.
+    /// Returns a MAC under this key that has taken in no data yet.
     pub fn mac(&self) -> Hmac<Sha256> {
         let keyed = || Hmac::new_from_slice(&self.0.bytes).expect("HMAC takes keys of any length");
         self.0.mac.get_or_init(keyed).clone()

@@ -1,20 +1,20 @@
-//! Arguments of a host's tool that are too long to be put on record: what is kept of them.
+//! Arguments of a host's tool that are too long for the record: the parts of them that are kept.
 //!
-//! A grant is bound to what was shown. So a digest of the whole stands in the place of what is left out.
+//! A grant is bound to what was shown. So a digest of the whole replaces the part that is left out.
 
 use serde_json::Value;
 
 use super::Digest;
 use super::limits::{PERMISSION_MEMBER_BYTES_MAX, PERMISSION_MEMBER_KEPT_BYTES};
 
-/// What stands between the beginning of a text and its digest.
+/// The text between the beginning of a text and its digest.
 const SIGN: &str = "\n[provost: the beginning of ";
 
-/// The member that stands for all arguments where they are too many.
+/// The member that replaces all arguments if there are too many.
 const WHOLE: &str = "arguments";
 
-/// Arguments within a bound, in bytes of JSON: the same, if they are; else with each long member cut to its
-/// beginning, its length and its digest; else one such member for all.
+/// Returns arguments within a bound, in bytes of JSON: unchanged, if they fit; otherwise with each long member cut
+/// to its beginning, its length and its digest; otherwise one such member for all.
 pub fn shortened(arguments: &Value, most: usize) -> Value {
     if arguments.to_string().len() <= most {
         return arguments.clone();
@@ -42,12 +42,12 @@ fn beginning(text: &str) -> String {
     format!("{kept}{SIGN}{} bytes, SHA-256 {}]", text.len(), Digest::of(text.as_bytes()))
 }
 
-/// Whether a text is such a beginning, or looks like one: then what follows is not known.
+/// Checks whether a text is such a beginning, or looks like one: then its rest is not known.
 pub fn is_shortened(text: &str) -> bool {
     text.contains(SIGN)
 }
 
-/// Whether one member stands for all arguments.
+/// Checks whether one member replaces all arguments.
 pub fn is_all_shortened(arguments: &Value) -> bool {
     arguments.get(WHOLE).and_then(Value::as_str).is_some_and(is_shortened)
 }

@@ -1,9 +1,9 @@
-//! "Did you mean": the known word nearest to one that is not known.
+//! "Did you mean": the known word nearest to an unknown one.
 
 use strsim::osa_distance;
 
-/// The candidate that is at most a third of the word's letters away, the nearest first. Two letters that have
-/// changed places count as one change.
+/// Returns the nearest candidate, at most a third of the word's letters away. Two letters that have changed places
+/// count as one change.
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let reach = (word.chars().count() / 3).max(1);
     candidates

@@ -1,4 +1,4 @@
-//! Names of what can be locked: a file of the repository with the name of a symbol in it, or a resource.
+//! Names of things that can be locked: a file of the repository with the name of a symbol in it, or a resource.
 
 use std::fmt;
 
@@ -9,37 +9,37 @@ use super::limits::SYMBOL_LEN_MAX;
 use super::names::{BadName, RepoPath};
 use super::resources::{BadResource, Resource, held_of, is_grant};
 
-/// Why a symbol's name from a peer was turned down. Safe to show to that peer.
+/// The reason why a symbol's name from a peer was refused. Safe to show to that peer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum BadSymbol {
-    /// Nothing separates the file from what is in it.
+    /// No colon separates the file from the symbol.
     #[error("has no colon: write it as file:symbol")]
     NoColon,
-    /// There is nothing before the colon.
+    /// The part before the colon is empty.
     #[error("names no file before its colon")]
     NoFile,
-    /// The part before the colon is no path in the repository.
+    /// The part before the colon is not a path in the repository.
     #[error("names a file whose path {0}")]
     File(BadName),
-    /// More than [`SYMBOL_LEN_MAX`] bytes after the colon.
+    /// It has more than [`SYMBOL_LEN_MAX`] bytes after the colon.
     #[error("is longer than {SYMBOL_LEN_MAX} bytes after its colon")]
     TooLong,
-    /// Terminal escapes and line breaks have no place in a name.
+    /// It has control characters: terminal escapes and line breaks do not belong in a name.
     #[error("contains a control character")]
     ControlCharacter,
-    /// It begins with `@`, and is no resource.
+    /// It begins with `@`, but is not a resource.
     #[error("{0}")]
     Resource(BadResource),
 }
 
-/// What stands between a symbol and the number of a lease beside others. No name from a peer has it.
+/// The character between a symbol and the number of a lease beside others. No name from a peer has it.
 const BESIDE: char = '\u{1f}';
 
-/// A symbol in a file: `src/auth.ts:Session.renew`. Split at the first colon; the file is normalised, the
+/// A symbol in a file: `src/auth.ts:Session.renew`. It is split at the first colon; the file is normalised, the
 /// symbol is as written. An empty symbol is the whole file. wit, 5.3.
 ///
-/// Or a resource: `@db:test`, which is in no file. Its file is the root, where no symbol is, and its name is
-/// kept as that of a symbol. A file that could be taken for a resource is written with `./` before it.
+/// Or a resource: `@db:test`, which is in no file. Its file is the root, where no symbol is, and its name is kept
+/// as that of a symbol. A file that could be taken for a resource is written with `./` before it.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct SymbolPath {
@@ -51,7 +51,7 @@ impl SymbolPath {
     /// Reads `file:symbol`.
     ///
     /// # Errors
-    /// [`BadSymbol`] says what was wrong.
+    /// [`BadSymbol`] names the rule that the text breaks.
     pub fn parse(text: &str) -> Result<Self, BadSymbol> {
         let (file, symbol) = text.split_once(':').ok_or(BadSymbol::NoColon)?;
         let file = RepoPath::parse(file).map_err(BadSymbol::File)?;
@@ -61,10 +61,10 @@ impl SymbolPath {
         Self::of(file, symbol)
     }
 
-    /// A symbol in a file.
+    /// Returns a symbol in a file.
     ///
     /// # Errors
-    /// [`BadSymbol`] when the symbol is too long or contains a control character.
+    /// [`BadSymbol`] if the symbol is too long or contains a control character.
     pub fn of(file: RepoPath, symbol: &str) -> Result<Self, BadSymbol> {
         if symbol.len() > SYMBOL_LEN_MAX {
             return Err(BadSymbol::TooLong);
@@ -75,10 +75,10 @@ impl SymbolPath {
         Ok(Self { file, symbol: symbol.into() })
     }
 
-    /// Reads what can be locked: `@kind:value`, `file:symbol`, or a file.
+    /// Reads a name that can be locked: `@kind:value`, `file:symbol`, or a file.
     ///
     /// # Errors
-    /// [`BadSymbol`] says what was wrong.
+    /// [`BadSymbol`] names the rule that the text breaks.
     pub fn parse_lockable(text: &str) -> Result<Self, BadSymbol> {
         if Resource::is_meant(text) {
             return Resource::parse(text).map(|it| Self::of_resource(&it)).map_err(BadSymbol::Resource);
@@ -89,67 +89,67 @@ impl SymbolPath {
         }
     }
 
-    /// A resource.
+    /// Returns the path of a resource.
     pub fn of_resource(resource: &Resource) -> Self {
         Self { file: RepoPath::default(), symbol: resource.to_string().into() }
     }
 
-    /// The same symbol for a lease of another work tree, by the grant: several agents may have one each.
-    /// `None` if there is no room for the number.
+    /// Returns the same symbol for a lease of another work tree, by the grant, since several agents may have one
+    /// each; `None` if there is no room for the number.
     pub fn beside(&self, grant: Fence) -> Option<Self> {
         let symbol = format!("{}{BESIDE}{grant}", self.name());
         (symbol.len() <= SYMBOL_LEN_MAX).then(|| Self { file: self.file.clone(), symbol: symbol.into() })
     }
 
-    /// Whether it is such a lease's.
+    /// Checks whether it belongs to such a lease.
     pub fn is_beside(&self) -> bool {
         self.symbol.contains(BESIDE)
     }
 
-    /// The symbol that such a lease is on; of everything else, the same.
+    /// Returns the symbol that such a lease is on; any other path stays the same.
     #[must_use]
     pub fn plain(&self) -> Self {
         Self { file: self.file.clone(), symbol: self.name().into() }
     }
 
-    /// The symbol's name without the number of a grant.
+    /// Returns the symbol's name without the number of a grant.
     pub fn name(&self) -> &str {
         self.symbol.split(BESIDE).next().unwrap_or_default()
     }
 
-    /// What an agent has of a counted kind, by the grant.
+    /// Returns the path for an agent's units of a counted kind, by the grant.
     pub fn of_units(kind: &str, grant: Fence) -> Self {
         Self { file: RepoPath::default(), symbol: format!("{}{grant}", held_of(kind)).into() }
     }
 
-    /// Whether it is a resource, and no symbol.
+    /// Checks whether it is a resource, and not a symbol.
     pub fn is_resource(&self) -> bool {
         self.file.is_root() && self.symbol.starts_with('@')
     }
 
-    /// The resource, unless it is a symbol, or a grant of a counted kind.
+    /// Returns the resource; `None` for a symbol, or a grant of a counted kind.
     pub fn resource(&self) -> Option<Resource> {
         if self.is_resource() { Resource::parse(&self.symbol).ok() } else { None }
     }
 
-    /// The file it is in; of a resource the root.
+    /// Returns the file that it is in; for a resource, the root.
     pub fn file(&self) -> &RepoPath {
         &self.file
     }
 
-    /// The name within that file: `Session.renew`; empty for the whole file.
+    /// Returns the name within that file: `Session.renew`; empty for the whole file.
     pub fn symbol(&self) -> &str {
         &self.symbol
     }
 
-    /// The same symbol in another file, or under another name of the same file.
+    /// Returns the same symbol in another file, or under another name of the same file.
     #[must_use]
     pub fn in_file(&self, file: RepoPath) -> Self {
         Self { file, symbol: self.symbol.clone() }
     }
 }
 
-/// As people and clients see it: without the number of a grant beside others.
+/// Writes it as people and clients see it: without the number of a grant beside others.
 impl fmt::Display for SymbolPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.is_resource() {
@@ -162,7 +162,7 @@ impl fmt::Display for SymbolPath {
 
 impl TryFrom<String> for SymbolPath {
     type Error = BadSymbol;
-    /// As it lies in a store, which may have files from before some names were resources.
+    /// Reads a stored path, which may be older than the rule that some names are resources.
     fn try_from(text: String) -> Result<Self, BadSymbol> {
         if is_grant(&text) {
             return Ok(Self { file: RepoPath::default(), symbol: text.into() });
@@ -180,7 +180,7 @@ impl TryFrom<String> for SymbolPath {
     }
 }
 
-/// As it lies in a store.
+/// Writes it as a store keeps it.
 impl From<SymbolPath> for String {
     fn from(path: SymbolPath) -> String {
         let grant = path.symbol.split_once(BESIDE).map(|(_, grant)| grant);
@@ -191,8 +191,8 @@ impl From<SymbolPath> for String {
     }
 }
 
-/// Whether `inner` lies inside `outer`, by name: `Session.renew` in `Session`, and everything in a whole file
-/// (the empty name).
+/// Checks whether `inner` lies inside `outer`, by name: `Session.renew` in `Session`, and everything in a whole
+/// file (the empty name).
 pub fn encloses(outer: &str, inner: &str) -> bool {
     if outer.is_empty() {
         return !inner.is_empty();
@@ -200,7 +200,7 @@ pub fn encloses(outer: &str, inner: &str) -> bool {
     inner.strip_prefix(outer).is_some_and(|rest| rest.starts_with('.'))
 }
 
-/// A run of bytes of a file: from `start` up to, and not including, `end`.
+/// A range of bytes of a file: from `start` up to, and not including, `end`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct Span {
     /// The first byte, counted from 0 at the beginning of the file.
@@ -210,7 +210,7 @@ pub struct Span {
 }
 
 impl Span {
-    /// Whether both have a byte in common.
+    /// Checks whether both have a byte in common.
     pub fn meets(self, other: Span) -> bool {
         self.start < other.end && other.start < self.end
     }

@@ -1,4 +1,4 @@
-//! Time as data. Nothing in `domain` reads a clock; it is handed a [`Timestamp`].
+//! Time as data. `domain` never reads a clock; it gets a [`Timestamp`].
 
 use std::fmt;
 use std::time::Duration;
@@ -13,23 +13,23 @@ use super::limits::TTL_MAX_MS;
 pub struct Timestamp(pub i64);
 
 impl Timestamp {
-    /// The moment `ttl` later; saturates, so that no clock can make it wrap.
+    /// Returns the moment `ttl` later; it saturates, so that no clock can make it wrap.
     #[must_use]
     pub fn after(self, ttl: Ttl) -> Self {
         Self(self.0.saturating_add(i64::from(ttl.as_millis())))
     }
 
-    /// Milliseconds from `earlier` to this moment; zero when `earlier` is later.
+    /// Returns the milliseconds from `earlier` to this moment; zero if `earlier` is later.
     pub fn since_ms(self, earlier: Timestamp) -> u64 {
         self.0.saturating_sub(earlier.0).try_into().unwrap_or(0)
     }
 
-    /// Whole seconds since the epoch, as DevIt's `ts`.
+    /// Returns whole seconds since the epoch, as DevIt's `ts`.
     pub fn seconds(self) -> u64 {
         u64::try_from(self.0 / 1000).unwrap_or(0)
     }
 
-    /// RFC 3339 in UTC with milliseconds and `Z`, the form in which every door prints time.
+    /// Returns RFC 3339 in UTC with milliseconds and `Z`, the form in which every door prints time.
     pub fn rfc3339(self) -> String {
         DateTime::<Utc>::from_timestamp_millis(self.0)
             .unwrap_or_default()
@@ -43,18 +43,18 @@ impl fmt::Display for Timestamp {
     }
 }
 
-/// How long something lasts, in milliseconds. Never zero, never longer than [`TTL_MAX_MS`].
+/// A duration, in milliseconds. It is never zero, and never longer than [`TTL_MAX_MS`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(try_from = "u64", into = "u64")]
 pub struct Ttl(u32);
 
 impl Ttl {
-    /// `None` for zero and for more than [`TTL_MAX_MS`].
+    /// Returns `None` for zero and for more than [`TTL_MAX_MS`].
     pub const fn from_millis(ms: u64) -> Option<Self> {
         if ms == 0 || ms > TTL_MAX_MS as u64 { None } else { Some(Self(ms as u32)) }
     }
 
-    /// Seconds, held within the allowed range at both ends.
+    /// Returns seconds, clamped to the allowed range at both ends.
     pub const fn seconds_clamped(seconds: u64) -> Self {
         let most = TTL_MAX_MS as u64;
         let ms = seconds.saturating_mul(1000);
@@ -67,22 +67,22 @@ impl Ttl {
         })
     }
 
-    /// Minutes, for constants.
+    /// Returns minutes, for constants.
     pub const fn minutes(minutes: u32) -> Self {
         Self::seconds_clamped(minutes as u64 * 60)
     }
 
-    /// Length in milliseconds, without rounding.
+    /// Returns the length in milliseconds, without rounding.
     pub const fn as_millis(self) -> u32 {
         self.0
     }
 
-    /// Length in whole seconds, rounded down.
+    /// Returns the length in whole seconds, rounded down.
     pub const fn as_seconds(self) -> u64 {
         (self.0 / 1000) as u64
     }
 
-    /// The same length as a `Duration`, for timers.
+    /// Returns the same length as a `Duration`, for timers.
     pub const fn as_duration(self) -> Duration {
         Duration::from_millis(self.0 as u64)
     }

@@ -2,9 +2,9 @@
 
 use std::fmt::Write as _;
 
-/// A text in which nothing hides. Control characters and characters that show nothing or turn the direction
-/// of text around are written as `\u{1b}`, with their code point in hexadecimal; line feeds and tabs stay.
-/// What a terminal would act upon, or swallow with all that follows, is read instead.
+/// Returns a text in which no character is hidden. Control characters and characters that are invisible or turn the
+/// direction of text around are written as `\u{1b}`, with their code point in hexadecimal; line feeds and tabs
+/// stay. So a person reads characters that a terminal would act on, or swallow with everything after them.
 pub fn visible(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {
@@ -12,7 +12,7 @@ pub fn visible(text: &str) -> String {
         match c {
             '\n' | '\t' => shown.push(c),
             c if hides => {
-                // A String takes everything.
+                // Writing into a String does not fail.
                 let _ = write!(shown, "\\u{{{:x}}}", u32::from(c));
             }
             c => shown.push(c),
@@ -21,14 +21,14 @@ pub fn visible(text: &str) -> String {
     shown
 }
 
-/// The name of a file in one line, in which nothing hides: all of its spaces are kept, and other blanks and
-/// line ends are written as code points as well. Of a longer one, `most` characters.
+/// Returns the name of a file in one line, without hidden characters: all of its spaces are kept, and other blanks
+/// and line ends are written as code points as well. A longer name is cut to `most` characters.
 pub fn visible_name(name: &str, most: usize) -> String {
     let mut shown = String::with_capacity(name.len());
     for c in name.chars() {
         match c.is_whitespace() && c != ' ' {
             true => {
-                // A String takes everything.
+                // Writing into a String does not fail.
                 let _ = write!(shown, "\\u{{{:x}}}", u32::from(c));
             }
             false => shown.push(c),
@@ -41,7 +41,7 @@ pub fn visible_name(name: &str, most: usize) -> String {
     }
 }
 
-/// The beginning of a text, of at most so many bytes with the sign that something was left out.
+/// Returns the beginning of a text, at most `most` bytes including the sign that something was left out.
 pub fn clipped(text: &str, most: usize) -> String {
     const MORE: char = '…';
     if text.len() <= most {

@@ -1,28 +1,28 @@
-//! The address of a web server that the daemon itself sends something to.
+//! The address of a web server to which the daemon itself sends something.
 
 use core::fmt;
 
 use super::authority::{Authority, BadAuthority, Host};
 use super::limits::NOTICE_URL_BYTES_MAX;
 
-/// Why a text is no address to send to. Quotes nothing of it, since an address may be a secret.
+/// The reason why a text is not such an address. It quotes none of the text, since an address may be a secret.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum BadWebAddress {
-    /// Neither `https://` nor `http://`.
+    /// It has neither `https://` nor `http://`.
     #[error("must begin with https:// (or http:// to a loopback address)")]
     Scheme,
     /// The host or the port cannot be read.
     #[error("its host {0}")]
     Host(#[from] BadAuthority),
-    /// `http://` to somewhere else.
+    /// It is `http://` to a host other than this machine.
     #[error("without TLS it can only be a loopback address, such as http://127.0.0.1:8080; write https://")]
     NoTls,
-    /// Blanks, control characters, quotes, letters outside of ASCII, or a fragment.
+    /// It has blanks, control characters, quotes, letters outside of ASCII, or a fragment.
     #[error(
         "its path may have the characters of an address alone; write others as %20 and the like, and no `#`"
     )]
     Path,
-    /// More than [`NOTICE_URL_BYTES_MAX`] bytes.
+    /// It has more than [`NOTICE_URL_BYTES_MAX`] bytes.
     #[error("is longer than {NOTICE_URL_BYTES_MAX} bytes")]
     TooLong,
 }
@@ -39,7 +39,7 @@ impl WebAddress {
     /// Reads an address.
     ///
     /// # Errors
-    /// [`BadWebAddress`] says what is wrong.
+    /// [`BadWebAddress`] names the mistake.
     pub fn parse(text: &str) -> Result<Self, BadWebAddress> {
         if text.len() > NOTICE_URL_BYTES_MAX {
             return Err(BadWebAddress::TooLong);
@@ -63,22 +63,22 @@ impl WebAddress {
         Ok(Self { tls, authority, target: format!("{slash}{target}").into() })
     }
 
-    /// Whether it is spoken to over TLS.
+    /// Checks whether it uses TLS.
     pub fn tls(&self) -> bool {
         self.tls
     }
 
-    /// The host and the port; the port is 443 or 80 where the address names none.
+    /// Returns the host and the port; the port is 443 or 80 if the address names none.
     pub fn authority(&self) -> &Authority {
         &self.authority
     }
 
-    /// Path and query, with the slash at the beginning.
+    /// Returns path and query, with the slash at the beginning.
     pub fn target(&self) -> &str {
         &self.target
     }
 
-    /// The value of the header `host`.
+    /// Returns the value of the header `host`.
     pub fn host_header(&self) -> String {
         let usual = if self.tls { 443 } else { 80 };
         match self.authority.port == usual {
@@ -87,13 +87,13 @@ impl WebAddress {
         }
     }
 
-    /// Scheme, host and port: what of it is no secret.
+    /// Returns scheme, host and port: the part that is not secret.
     pub fn origin(&self) -> String {
         format!("{}://{}", if self.tls { "https" } else { "http" }, self.host_header())
     }
 }
 
-/// Without the path, which is a secret at many services.
+/// Writes it without the path, which is a secret at many services.
 impl fmt::Debug for WebAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/…", self.origin())

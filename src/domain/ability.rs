@@ -1,8 +1,9 @@
-//! What the hosts of a repository can do: the workers that each of them starts, its labels, its pools and its places, as its daemon
-//! has published them in the shared log.
+//! The abilities of a repository's hosts: the workers that each of them starts, its labels, its pools and its
+//! places, as its daemon has published them in the shared log.
 //!
-//! A daemon publishes when it starts, when its configuration is read again, and when it is drained; it takes that back when it stops.
-//! What is published says who may come for a task. Whether a host can do it after all, its own daemon finds out when it takes the task.
+//! A daemon publishes at its start, when its configuration is read again, and when it is drained; it withdraws the
+//! publication when it stops. The published abilities say which hosts may take a task. Whether a host can really do
+//! it, its own daemon finds out when it takes the task.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -15,33 +16,33 @@ use super::{
 };
 use provost_base::{AgentId, DaemonId, HostId, HostRole, Json, Timestamp};
 
-/// The kind of the event that says what a host can do from now on.
+/// The kind of the event that announces the abilities of a host from now on.
 pub const HOST_ABLE: &str = "host.able";
 
-/// What a host can do, as its daemon has published it.
+/// The abilities of a host, as its daemon has published them.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct HostAbility {
     /// The daemon that has published it.
     pub daemon: DaemonId,
-    /// What the configuration says of the host, such as `gpu`.
+    /// The labels of the host in its configuration, such as `gpu`.
     pub labels: BTreeSet<Box<str>>,
     /// The workers that it can start.
     pub workers: BTreeMap<AgentId, AbleWorker>,
     /// The pools of its configuration.
     pub pools: BTreeMap<Box<str>, PoolSetting>,
-    /// How many tasks it runs at once.
+    /// The number of tasks that it runs at once.
     pub places: u32,
     /// Whether it takes no new tasks.
     pub drains: bool,
-    /// What it has joined for.
+    /// The role with which the host has joined.
     #[serde(default, skip_serializing_if = "HostRole::is_full")]
     pub role: HostRole,
 }
 
-/// A worker of a host, as far as the rules of other hosts care.
+/// A worker of a host, with the properties that the rules of other hosts need.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct AbleWorker {
-    /// The confinement that it gets; `None` where nothing is known of it.
+    /// The confinement that the worker gets; `None` if it is not known.
     pub tier: Option<Tier>,
     /// The network that it asks for.
     pub network: Network,
@@ -49,9 +50,9 @@ pub struct AbleWorker {
     pub git: Git,
     /// The secrets that it would be given.
     pub secrets: Vec<SecretUse>,
-    /// Whether it takes tasks that are asked for on other hosts.
+    /// Whether the host runs this worker for tasks from other hosts.
     pub takes: bool,
-    /// Whether its runs are sessions in which it can be spoken to.
+    /// Whether its runs are sessions, so that people can send words to a running agent.
     #[serde(default)]
     pub speaks: bool,
 }
@@ -68,7 +69,8 @@ impl AbleWorker {
         }
     }
 
-    /// How another one reaches further, or another way, than this one, for which a permission was given; `None` where it does not.
+    /// Returns the first property in which the other worker differs from this one, for which a permission was
+    /// given; `None` if it reaches no further.
     pub(super) fn differs_in(&self, other: &Self) -> Option<&'static str> {
         let is_other_tier = self.tier.is_some() && self.tier != other.tier;
         match () {
@@ -81,17 +83,17 @@ impl AbleWorker {
     }
 }
 
-/// What all hosts that take part can do.
+/// The abilities of all hosts that take part.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Abilities(BTreeMap<HostId, Arc<HostAbility>>);
 
 impl Abilities {
-    /// What a host can do.
+    /// Returns the abilities of a host.
     pub fn of(&self, host: HostId) -> Option<&Arc<HostAbility>> {
         self.0.get(&host)
     }
 
-    /// All of them, by the ids of their hosts.
+    /// Returns all abilities, by the ids of their hosts.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<HostAbility>> {
         self.0.values()
     }
@@ -104,7 +106,7 @@ impl Abilities {
         self.0.remove(&host);
     }
 
-    /// A daemon has gone, and each one before it on its host.
+    /// Removes the abilities of a daemon that is gone, and of earlier daemons of its host.
     pub(super) fn end(&mut self, daemon: DaemonId) {
         if self.of(daemon.host).is_some_and(|it| it.daemon.incarnation <= daemon.incarnation) {
             self.remove(daemon.host);
@@ -113,7 +115,7 @@ impl Abilities {
 }
 
 impl Core {
-    /// Says to the other daemons what this host can do, where they do not know it yet.
+    /// Publishes the abilities of this host to the other daemons, unless they know them already.
     pub fn publish_ability(&mut self, now: Timestamp, out: &mut Outbox) {
         let ability = self.state.ability_here();
         if self.state.abilities.of(ability.daemon.host).is_some_and(|it| **it == ability) {
@@ -134,7 +136,7 @@ impl Core {
 }
 
 impl State {
-    /// What this host can do, by its configuration.
+    /// Returns the abilities of this host, by its configuration.
     fn ability_here(&self) -> HostAbility {
         let is_started = |it: &&WorkerSetting| it.kind == WorkerKind::Cli && it.broken.is_none();
         let workers = self.settings.workers.iter().filter(|(_, it)| is_started(it));
@@ -149,12 +151,12 @@ impl State {
         }
     }
 
-    /// The other hosts whose daemons have said what they can do, but those that are drained.
+    /// Returns the other hosts whose daemons have published their abilities, without those that are drained.
     pub(super) fn others(&self) -> impl Iterator<Item = &Arc<HostAbility>> {
         self.abilities.iter().filter(|it| it.daemon.host != self.here.host && !it.drains)
     }
 
-    /// Whether this host has the worker and the label that a task asks for.
+    /// Checks whether this host has the worker and the label that a task asks for.
     pub(super) fn fits_here(&self, order: &Delegate) -> bool {
         let setting = self.settings.workers.get(&order.worker);
         let label = order.label();
@@ -162,29 +164,29 @@ impl State {
             && label.is_none_or(|it| self.settings.labels.contains(it))
     }
 
-    /// How many more tasks could begin on a host now, by what it has taken.
+    /// Returns how many more tasks could begin on a host now, after those that it has taken.
     pub(super) fn free_at(&self, ability: &HostAbility) -> u32 {
         ability.places.saturating_sub(self.tasks.under_way_at(ability.daemon.host))
     }
 
-    /// Whether this host could begin one more task now.
+    /// Checks whether this host could begin one more task now.
     pub(super) fn has_room_here(&self) -> bool {
         self.abilities.of(self.here.host).is_none_or(|it| self.free_at(it) > 0)
     }
 
-    /// Whether a worker may begin tasks here.
+    /// Checks whether a worker is switched on here, so that it may begin tasks.
     pub(super) fn is_on(&self, worker: &AgentId) -> bool {
         self.switches.of(worker) == Switch::On
     }
 }
 
 impl HostAbility {
-    /// Whether the host has the worker and the label that a task asks for, and takes tasks of other hosts for it.
+    /// Checks whether the host has the worker and the label that a task asks for, and takes tasks of other hosts for it.
     pub(super) fn takes(&self, order: &Delegate) -> bool {
         self.has(order) && self.workers.get(&order.worker).is_some_and(|it| it.takes)
     }
 
-    /// Whether the host has the worker and the label.
+    /// Checks whether the host has the worker and the label.
     pub(super) fn has(&self, order: &Delegate) -> bool {
         self.workers.contains_key(&order.worker) && order.label().is_none_or(|it| self.labels.contains(it))
     }

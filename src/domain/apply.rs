@@ -5,8 +5,8 @@
 //!     \\--approval--> waits --granted--> asked again --^
 //!                       \--denied---> asked again: refused, for as long as a grant would have counted
 //! ```
-//! As with a picture of the screen, existing clients do not wait but ask again. A grant is valid for the same agent
-//! and the same contents, once. A6s 6.8.
+//! As with a screenshot, existing clients do not wait but ask again. A grant is valid once, for the same agent and
+//! the same contents. A6s 6.8.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -25,23 +25,23 @@ use super::{
 use provost_base::limits::APPLIED_REMEMBERED_MAX;
 use provost_base::{AgentId, ApplyId, Digest, Json, RepoPath, Timestamp};
 
-/// A file that is to be written, or removed.
+/// A file that the apply writes or removes.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct ApplyFile {
     /// The file, relative to the repository's root.
     pub path: RepoPath,
-    /// Whether it is to be removed.
+    /// Whether the apply removes the file.
     pub gone: bool,
 }
 
-/// A file that was written, or removed.
+/// A file that the apply has written or removed.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct AppliedFile {
     /// The file, relative to the repository's root.
     pub path: RepoPath,
-    /// Digest of the content before; `None` if the file was not there.
+    /// The digest of the content before; `None` if the file did not exist.
     pub before: Option<Digest>,
-    /// Digest of the content now; `None` if the file is not there any more.
+    /// The digest of the content now; `None` if the file no longer exists.
     pub after: Option<Digest>,
 }
 
@@ -59,7 +59,7 @@ impl AppliedFile {
     }
 }
 
-/// A step of an apply, as the log has it.
+/// A step of an apply, as it stands in the log.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ApplyEvent {
@@ -67,11 +67,11 @@ pub enum ApplyEvent {
     ApplyBegun {
         /// The number of the apply.
         apply: ApplyId,
-        /// Digest of everything that is to be written.
+        /// The digest of all contents that the apply is going to write.
         digest: Digest,
-        /// How many files are to be written or removed.
+        /// The number of files that it is going to write or remove.
         files: u32,
-        /// The apply that it undoes.
+        /// The apply that this one undoes.
         undoes: Option<ApplyId>,
     },
     /// A batch of files was written or removed.
@@ -91,7 +91,7 @@ pub enum ApplyEvent {
         by: AgentId,
         /// Files that it has written.
         applied: u32,
-        /// Files that needed nothing.
+        /// Files that already had the right content.
         skipped: u32,
         /// Files that it could not write.
         errors: u32,
@@ -101,7 +101,7 @@ pub enum ApplyEvent {
 }
 
 impl ApplyEvent {
-    /// The kind's name as stored and filtered by.
+    /// Returns the kind's name, as it is stored and as filters name it.
     pub fn name(&self) -> &'static str {
         match self {
             ApplyEvent::ApplyBegun { .. } => "apply_begun",
@@ -117,13 +117,13 @@ impl From<ApplyEvent> for EventKind {
     }
 }
 
-/// Changes of the memory of recent applies, which the store does not have.
+/// Changes to the memory of recent applies, which the store does not keep.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ApplyChange {
-    /// A file was written, and says this now.
+    /// A file was written and has this content now.
     Wrote(RepoPath, Content),
-    /// A file says something else by now.
+    /// A file has got another content since.
     Forget(RepoPath),
 }
 
@@ -133,7 +133,7 @@ impl From<ApplyChange> for Change {
     }
 }
 
-/// Files that were written lately. Memory only.
+/// Files that were written lately. In memory only.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Written(BTreeMap<RepoPath, Content>);
 
@@ -141,7 +141,7 @@ impl Written {
     pub(super) fn apply(&mut self, change: &ApplyChange) {
         match change {
             ApplyChange::Wrote(file, content) => {
-                // Which one gives way does not matter: at worst, the change is reported twice.
+                // It does not matter which file is dropped: at worst, the change is reported twice.
                 if self.0.len() >= APPLIED_REMEMBERED_MAX {
                     self.0.pop_first();
                 }
@@ -151,7 +151,7 @@ impl Written {
         }
     }
 
-    /// The content that an apply has lately written to a file.
+    /// Returns the content that an apply has lately written to a file.
     pub(super) fn of(&self, file: &RepoPath) -> Option<Content> {
         self.0.get(file).copied()
     }
@@ -183,7 +183,7 @@ impl Judged for ApplyFiles {
         state.begin_apply(call, self, out).map(Reply::ApplyBegun)
     }
 
-    /// A person has given the bearer of such a token a yes to what it asks for, as the editor in which that person presses the key.
+    /// Checks whether the caller's token carries a person's consent: the person presses the key in an editor that holds the token.
     fn brings_a_yes(&self, who: &Principal) -> bool {
         who.may(Scope::Apply)
     }
@@ -206,7 +206,7 @@ impl Redeemed for ApplyFiles {
         self.digest
     }
 
-    /// A "yes" counts once. A "no" counts for as long as a "yes" would have.
+    /// Uses up the answer to an earlier question. A grant counts once; a denial counts for as long as a grant would have.
     fn redeem(
         &self,
         state: &State,
@@ -236,7 +236,7 @@ impl Redeemed for ApplyFiles {
 }
 
 impl State {
-    /// An allowed apply begins, and is owed until its end.
+    /// Begins an allowed apply, which is owed until its end.
     fn begin_apply(
         &self,
         call: &Call<'_>,
@@ -293,7 +293,7 @@ impl State {
         AppliedTold
     }
 
-    /// An apply is over.
+    /// Records the end of an apply.
     pub(super) fn end_apply(&self, verb: &EndApply, out: &mut Outbox) -> ApplyEnded {
         let EndApply { apply, by, applied, skipped, errors, broken_off } = verb.clone();
         self.settle_deed(&Deed::Apply(apply), out);
@@ -301,7 +301,7 @@ impl State {
         ApplyEnded
     }
 
-    /// The holder that keeps an agent from writing to a file: by a claim, a lock in it, and, if the configuration
+    /// Returns the reservation that keeps an agent from writing to a file: a claim, a lock in it, or, if the configuration
     /// says so, an announced change. The rules are those between protocols: a write covers the whole file.
     pub fn keeper_of(&self, now: Timestamp, who: &AgentId, file: &RepoPath) -> Option<Reservation> {
         let mine = Reservation {

@@ -41,9 +41,9 @@ pub struct Parked {
     pub who: Principal,
     /// The command as it was submitted.
     pub command: Command,
-    /// What the service found out about it before the submit.
+    /// The facts that the service found before the submit.
     pub facts: Facts,
-    /// The rule that asks.
+    /// The rule that demands the approval.
     pub rule: RuleId,
     /// The rule's reason, for callers and approvers.
     pub reason: Box<str>,
@@ -51,20 +51,20 @@ pub struct Parked {
     pub terms: Terms,
     /// The kinds of approvers that the rule accepts.
     pub by: Vec<Approver>,
-    /// Digest of the rules that were in force.
+    /// The digest of the rules that were in force.
     pub policy: Digest,
-    /// Digest of what the approver is shown.
+    /// The digest of the request as the approver is shown it.
     pub shown: Digest,
-    /// How much is at stake.
+    /// The risk of the command, by its verb.
     pub risk: Risk,
     /// When the command was parked.
     pub asked_at: Timestamp,
-    /// When its time is over: it is asked again, if its rule says so, or else counts as denied.
+    /// When the time for an answer is over: the question is asked again, if its rule says so, or else counts as denied.
     pub expires_at: Timestamp,
-    /// What happens then, where that is no denial yet.
+    /// The repetition of the question when its time is over; `None` if it then counts as denied.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub again: Option<Again>,
-    /// The daemon at which it was asked, which carries it out.
+    /// The daemon that asked, and that carries the command out.
     #[serde(default, skip_serializing_if = "DaemonId::is_alone")]
     pub daemon: DaemonId,
 }
@@ -72,36 +72,36 @@ pub struct Parked {
 /// A question that is asked again when its time is over.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Again {
-    /// How long an answer is waited for each time.
+    /// The time for which each repetition waits for an answer.
     pub wait: Ttl,
-    /// How often it was asked again so far.
+    /// The number of times that the question has been asked again so far.
     pub asked: u32,
-    /// How often it is going to be asked again.
+    /// The number of times that it will still be asked again.
     pub left: u32,
 }
 
 impl Parked {
-    /// The task it would make.
+    /// Returns the task that the command would make.
     pub fn task(&self) -> Option<&TaskId> {
         self.command.judged()?.task()
     }
 
-    /// How often it is going to be asked again before it counts as denied.
+    /// Returns the number of times that the question will still be asked again before it counts as denied.
     pub fn asks_left(&self) -> u32 {
         self.again.map_or(0, |it| it.left)
     }
 
-    /// Whether an answer comes too late.
+    /// Checks whether an answer comes too late.
     fn is_over(&self, now: Timestamp) -> bool {
         self.expires_at <= now && self.asks_left() == 0
     }
 
-    /// The subject of the question to policy: DevIt's tool, or the verb.
+    /// Returns the subject of the question to policy: DevIt's tool, or the verb.
     pub fn tool(&self) -> Box<str> {
         self.command.judged().map_or_else(|| self.command.name().into(), |verb| verb.tool())
     }
 
-    /// The details that an approver is shown, in addition to the reason and the tool.
+    /// Returns the details for an approver, in addition to the reason and the tool.
     pub fn details(&self) -> Json {
         self.command.judged().map_or_else(Json::null, |verb| verb.shown())
     }
@@ -128,18 +128,18 @@ pub struct Approvals {
 }
 
 impl Approvals {
-    /// The waiting command of this number, if there is one.
+    /// Returns the waiting command with this number, if it exists.
     pub fn get(&self, id: ApprovalId) -> Option<&Arc<Parked>> {
         self.parked.get(&id)
     }
 
-    /// All of them, oldest first.
+    /// Returns all waiting commands, oldest first.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<Parked>> {
         self.parked.values()
     }
 
-    /// Whether one more question of this kind may wait, at all and of those that share with its asker. Each kind has
-    /// room of its own: what hosts ask about their tools keeps no work waiting, nor the other way round.
+    /// Checks whether one more question of this kind may wait: in total, and among those of the asker's share. Each kind has
+    /// room of its own, so that questions of hosts about their tools do not keep work waiting, nor the other way round.
     ///
     /// # Errors
     /// [`Refusal::Busy`] or [`Refusal::Quota`] says which bound was reached.
@@ -159,7 +159,7 @@ impl Approvals {
         Ok(())
     }
 
-    /// The same question of the same asker, where it waits. Those that run once they are granted are no such questions.
+    /// Returns the asker's waiting question with this digest. Questions whose command runs once it is granted do not count.
     pub(super) fn of_question(&self, asker: &AgentId, question: Digest) -> Option<&Arc<Parked>> {
         let same = |it: &Command| match it.judged().map(|verb| verb.turn()) {
             Some(Turn::Redeemed(it)) => it.question() == question,
@@ -190,7 +190,7 @@ impl Approvals {
 }
 
 impl State {
-    /// Sets a command aside, whole, and tells who may answer.
+    /// Parks a command with its facts, and tells the approvers.
     pub(super) fn park(
         &self,
         now: Timestamp,
@@ -244,7 +244,7 @@ impl State {
         Ok(id)
     }
 
-    /// The time of a question is over: it is asked again, or it expires, which is a denial.
+    /// Handles a question whose time is over: it is asked again, or it expires, which is a denial.
     pub(super) fn time_over(&self, now: Timestamp, parked: &Parked, out: &mut Outbox) {
         if let Some(again) = parked.again.filter(|it| it.left > 0) {
             return self.ask_again(now, parked, again, out);
@@ -255,8 +255,8 @@ impl State {
         self.give_up_parked(now, parked, "Approval timed out", failure, out);
     }
 
-    /// The same question, under its number and digest. Its time begins now, also where the daemon did not run when the time
-    /// before was over: no person could have answered meanwhile.
+    /// Asks the same question again, under its number and digest. Its time begins now, even if the daemon did not
+    /// run when the time before was over: no person could have answered meanwhile.
     fn ask_again(&self, now: Timestamp, parked: &Parked, again: Again, out: &mut Outbox) {
         let again = Again { asked: again.asked.saturating_add(1), left: again.left - 1, ..again };
         let expires_at = now.after(again.wait);
@@ -271,12 +271,12 @@ impl State {
         });
         self.mail.withdraw_approval(&self.settings.approval_target, parked.id, out);
         self.ask(now, &parked, out);
-        // The place in the order of deadlines is another one now.
+        // Its place in the order of deadlines has changed.
         out.put(Change::DropApproval(parked.id));
         out.put(Change::PutApproval(Arc::new(parked)));
     }
 
-    /// Mail goes to the configured approver, if the rule admits it; people look at the list.
+    /// Asks the approvers: mail goes to the configured approver, if the rule admits it; people look at the list.
     fn ask(&self, now: Timestamp, parked: &Parked, out: &mut Outbox) {
         let target = &self.settings.approval_target;
         if self.is_passkeys_alone(&parked.by) {
@@ -317,7 +317,7 @@ impl State {
         if is_from_asker(who, parked) {
             return Err(Refusal::ApprovalFromAsker { asker: parked.who.agent().clone() });
         }
-        // A host speaks for who sits there about what was asked there, and about nothing else.
+        // A host speaks for the person who sits at it, about questions from that host and no others.
         let elsewhere = who.is_host_dialog() && who.agent() != parked.who.agent();
         if elsewhere || !self.admits(&parked.by, who) {
             return Err(Refusal::ApprovalNotYours { rule: parked.rule.clone() });
@@ -343,7 +343,7 @@ impl State {
         Ok(parked.clone())
     }
 
-    /// A passkey's answer comes with what it has signed, which says what was shown; no other answer does.
+    /// Takes a passkey's signature, which says what was shown. Only an answer with a passkey carries a signature.
     fn take_signature(
         &self,
         now: Timestamp,
@@ -361,7 +361,7 @@ impl State {
         }
     }
 
-    /// Whether one of these words admits the caller, with the proof that an answer takes.
+    /// Checks whether one of these kinds of approvers admits the caller, with the caller's proof.
     pub(super) fn admits(&self, by: &[Approver], who: &Principal) -> bool {
         if self.is_passkeys_alone(by) {
             return who.proof() == Proof::Passkey;
@@ -375,17 +375,17 @@ impl State {
         })
     }
 
-    /// Whether a rule has come to ask for a passkey, because one is enrolled. The words beside it count no more then: a key in a
-    /// file is read by each process of the user, and would answer in the place of the passkey.
+    /// Checks whether only passkeys may answer, because the rule asks for one and one is enrolled. The rule's other approvers then
+    /// no longer count: every process of the user can read a key in a file, and could answer in place of the passkey.
     fn is_passkeys_alone(&self, by: &[Approver]) -> bool {
         by.contains(&Approver::PasskeyIfEnrolled) && self.passkeys.are_enrolled()
     }
 
-    /// The asker, and the worker that works for the asker at the moment.
+    /// Checks whether the caller is the asker, or the worker that works for the asker at the moment.
     ///
-    /// A person at the terminal is the owner of the machine, whose word the rule wants, also for what was asked
-    /// under the owner's name by hand or by a script. A question to another person would only teach people to switch
-    /// the rule off.
+    /// A person at the terminal owns the machine, and the rule wants exactly this person's word, even for requests
+    /// made under the owner's name by hand or by a script. A question to another person would only teach people to
+    /// switch the rule off.
     fn is_own_request(&self, who: &Principal, parked: &Parked) -> bool {
         if who.is_person() {
             return false;
@@ -401,22 +401,22 @@ impl State {
     }
 }
 
-/// Whether an answer comes from where the question has come from. A name and a key can be had by whatever runs as the
-/// user; two trees of processes cannot be had by one agent without leaving its own.
+/// Checks whether an answer comes from the same processes as the question. Any process of the user can get hold of
+/// a name and a key; but an agent cannot be in two trees of processes without leaving its own.
 fn is_from_asker(who: &Principal, parked: &Parked) -> bool {
-    // Where a rule believes the host, its dialog is shown by the asker itself. A notice is the desktop's, a signature is
-    // a passkey's and not the process's that carries it, and a worker in its jail and the daemon itself answer nothing.
+    // If a rule trusts the host, the asker itself shows its dialog. A notice belongs to the desktop; a signature belongs to
+    // the passkey, not to the process that carries it; a worker in its jail and the daemon itself answer nothing.
     let is_elsewhere = who.is_host_dialog() || matches!(who.proof(), Proof::Desktop | Proof::Passkey);
     if is_elsewhere || matches!(parked.who.proof(), Proof::Jailed | Proof::Internal) {
         return false;
     }
     match (who.origin(), parked.who.origin()) {
-        // What the owner of the machine has asked for by hand is the owner's to answer. An agent started from a
+        // The owner of the machine may answer what the owner has asked for by hand. An agent started from a
         // terminal has a person there, unless the agent itself is in that session or above it.
         _ if who.is_person() && parked.who.may(Scope::Operate) => false,
         (Some(answers), Some(asked)) if who.is_person() => answers.is_below(asked),
         (Some(answers), Some(asked)) => answers.shares_tree_with(asked),
-        // A place that was not seen may be the asker's.
+        // An unknown process may be the asker's.
         (None, _) => true,
         (Some(_), None) => !who.is_person(),
     }
@@ -427,8 +427,8 @@ fn digest_of(parked: &Parked) -> Digest {
     Digest::of(serde_json::to_string(&shown).unwrap_or_default().as_bytes())
 }
 
-/// The approvers whose answers count at the moment, in words for people: where a rule has come to ask for a passkey, because one is
-/// enrolled, the words beside it count no more.
+/// Returns the approvers whose answers count at the moment, in words for people: only the passkey, where the rule
+/// asks for one and one is enrolled.
 pub fn approvers_now(by: &[Approver], enrolled: bool) -> String {
     match enrolled && by.contains(&Approver::PasskeyIfEnrolled) {
         true => approvers_text(&[Approver::Passkey]),
@@ -436,7 +436,7 @@ pub fn approvers_now(by: &[Approver], enrolled: bool) -> String {
     }
 }
 
-/// The approvers of a rule, in words for people.
+/// Returns the approvers of a rule, in words for people.
 pub fn approvers_text(by: &[Approver]) -> String {
     let name = |by: &Approver| match by {
         Approver::Human => "human".to_owned(),

@@ -1,4 +1,4 @@
-//! A run's changes in its private copy, as they are offered for the user's own files. A6s: `Artifact`.
+//! A run's changes in its private copy, as Provost offers them for the user's own files. A6s: `Artifact`.
 //!
 //! An artifact holds a whole new file. It has the hash of the file at the start of the run, and that content is kept
 //! beside the artifact, so that a later edit is merged and not overwritten.
@@ -16,23 +16,23 @@ pub struct Artifact {
     pub kind: Box<str>,
     /// The file's path, relative to the workspace.
     pub path: Box<str>,
-    /// The whole new text; empty for what is deleted, and for bytes that are no text, which are kept by id.
+    /// The whole new text; empty for a deleted file, and for bytes that are not text, which the store keeps by id.
     pub content: Box<str>,
-    /// By the file's name; empty where that says nothing.
+    /// The language by the file's name; empty if the name does not say it.
     pub language: Box<str>,
-    /// Hash of the content when the run began; `None` for a new file, and where it is not known.
+    /// Hash of the content when the run began; `None` for a new file, or if it is not known.
     pub base_hash: Option<Digest>,
-    /// Permissions of the new file, where they are known.
+    /// Permissions of the new file, if they are known.
     #[serde(default)]
     pub mode: Option<u32>,
-    /// Permissions that the file had when the run began, where there was one.
+    /// Permissions that the file had when the run began, if it existed.
     #[serde(default)]
     pub base_mode: Option<u32>,
 }
 
 impl Artifact {
-    /// What the run has made of the one permission that a worker has a say in: whether the file is a program. `None`
-    /// where it has left that alone.
+    /// Returns whether the run has made the file a program, which is the only permission that a worker can change;
+    /// `None` if the run has not changed it.
     pub fn made_program(&self) -> Option<bool> {
         let is_program = |mode: u32| mode & 0o100 != 0;
         let (new, old) = (self.mode.map(is_program)?, self.base_mode.map(is_program)?);
@@ -40,29 +40,29 @@ impl Artifact {
     }
 }
 
-/// An artifact on its way to where it is kept.
+/// An artifact on its way to the store.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CollectedArtifact {
     /// The artifact as clients see it.
     pub artifact: Artifact,
-    /// The content as bytes, where it is no text; `None` where `content` has it.
+    /// The content as bytes, if it is not text; `None` if `content` has it.
     pub bytes: Option<Vec<u8>>,
     /// The content when the run began; `None` if it was too large to be kept, or the file is new.
     pub base: Option<Vec<u8>>,
-    /// Lines that are new in the file, and lines that are gone; none where that is not known, or it is no text.
+    /// The numbers of lines added to and removed from the file; zero if they are not known, or the file is not text.
     pub lines: (u64, u64),
 }
 
-/// Everything that one run has left.
+/// All changes that one run has left.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Changeset {
     /// The artifacts of the run, in the order of their paths.
     pub gathered: Vec<CollectedArtifact>,
-    /// Changes that are no artifacts: which, and why. Each safe to show.
+    /// Changes that are not artifacts, each with the reason. Each text is safe to show.
     pub left_out: Vec<Box<str>>,
-    /// Whether files are among them: more than there may be, or larger, or not to be read.
+    /// Whether changed files are missing here: more files than the limit, larger ones, or unreadable ones.
     pub incomplete: bool,
-    /// How many files have changed and how many fit, with the settings that say so, where that is why it is incomplete.
+    /// The numbers of changed files and of files that fit, with the settings behind that, if this is the reason why it is incomplete.
     pub beyond: Option<Box<str>>,
 }
 
@@ -71,25 +71,25 @@ pub struct Changeset {
 pub struct StoredChangeset {
     /// The artifacts of the run, in the order of their paths.
     pub artifacts: Vec<Artifact>,
-    /// Changes that are no artifacts: which, and why. Each safe to show.
+    /// Changes that are not artifacts, each with the reason. Each text is safe to show.
     pub left_out: Vec<Box<str>>,
-    /// Whether files are among them: more than there may be, or larger, or not to be read.
+    /// Whether changed files are missing here: more files than the limit, larger ones, or unreadable ones.
     #[serde(default)]
     pub incomplete: bool,
-    /// The agent's whole answer; of an agent that writes text, all of its text.
+    /// The agent's whole answer; all of its text, for an agent that writes text.
     #[serde(default)]
     pub answer: Box<str>,
 }
 
 impl StoredChangeset {
-    /// The changes that were left out, in one text for people; `None` when there are none.
+    /// Returns the changes that were left out, in one text for people; `None` if all are here.
     pub fn left_out(&self) -> Option<String> {
         (!self.left_out.is_empty()).then(|| format!("left out: {}", self.left_out.join("; ")))
     }
 }
 
-/// Under what the artifacts of a task are kept, and how their ids begin. Whatever a task's id is made of, this is a
-/// plain file name.
+/// Returns the folder name under which the store keeps a task's artifacts; their ids begin with it. It is a plain
+/// file name, whatever characters the task's id has.
 pub fn shelf(task: &TaskId) -> String {
     Digest::of_fields([b"artifacts of".as_slice(), task.as_str().as_bytes()])
         .to_string()
@@ -98,23 +98,23 @@ pub fn shelf(task: &TaskId) -> String {
         .collect()
 }
 
-/// The id of a task's artifact, counted from one.
+/// Returns the id of a task's artifact; `number` counts from 1.
 pub fn artifact_id(task: &TaskId, number: usize) -> Box<str> {
     format!("{PREFIX}{}_{number}", shelf(task)).into()
 }
 
 const PREFIX: &str = "art_";
 
-/// The shelf and the number that an id of [`artifact_id`] names.
+/// Returns the shelf and the number in an id that [`artifact_id`] has made.
 pub fn place_of(id: &str) -> Option<(&str, usize)> {
     let (shelf, number) = id.strip_prefix(PREFIX)?.rsplit_once('_')?;
     let plain = shelf.len() == 24 && shelf.bytes().all(|byte| byte.is_ascii_hexdigit());
     let number: usize = number.parse().ok()?;
-    // The one spelling only.
+    // Only this one spelling is valid.
     (plain && number > 0 && *id == *format!("{PREFIX}{shelf}_{number}")).then_some((shelf, number))
 }
 
-/// Whether a file is a test, by the conventions of its language.
+/// Checks whether a file is a test, by the conventions of its language.
 pub fn is_test(path: &str) -> bool {
     let (folders, name) = path.rsplit_once('/').unwrap_or(("", path));
     let folder = |it: &str| matches!(it, "test" | "tests" | "__tests__" | "spec" | "specs");
@@ -125,7 +125,7 @@ pub fn is_test(path: &str) -> bool {
     named || folders.split('/').any(folder)
 }
 
-/// Endings of names, and what is written in such files.
+/// Endings of file names, and the language of such files.
 const LANGUAGES: &[(&str, &str)] = &[
     ("bash", "shell"),
     ("c", "c"),
@@ -179,7 +179,7 @@ const LANGUAGES: &[(&str, &str)] = &[
     ("zig", "zig"),
 ];
 
-/// The language of a file, by its name; empty where the name says nothing.
+/// Returns the language of a file by its name; empty if the name does not say it.
 pub fn language_by_name(path: &str) -> &'static str {
     let name = path.rsplit('/').next().unwrap_or_default();
     match name {

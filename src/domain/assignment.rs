@@ -1,7 +1,7 @@
 //! Assignments: work that agents of the crew request from each other. They are plain records, which the daemon does
 //! not carry out; delegated work is a [`super::Task`].
 //!
-//! Any state follows any other, as the crew says. Agent Protocol, `POST /tasks` and `PATCH /tasks/:id`.
+//! Any state may follow any other, as the crew decides. Agent Protocol, `POST /tasks` and `PATCH /tasks/:id`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use provost_base::limits::{
 };
 use provost_base::{AgentId, AssignmentId, Fence, RepoPath, Timestamp};
 
-/// Where an assignment stands.
+/// The state of an assignment.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AssignmentState {
@@ -34,7 +34,7 @@ pub enum AssignmentState {
     Blocked,
 }
 
-/// Work that one agent wants another one to do.
+/// Work that one agent requests from another.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Assignment {
     /// The id that the door has chosen.
@@ -43,31 +43,31 @@ pub struct Assignment {
     pub title: Box<str>,
     /// The work, in words.
     pub description: Box<str>,
-    /// The agent that is to do it; any name. `None` leaves it to any member.
+    /// The agent that should do it, under any name; `None` leaves it to any member.
     pub to: Option<Box<str>>,
     /// The agent that requests the work.
     pub by: AgentId,
     /// The state of the work, as the crew says.
     pub state: AssignmentState,
-    /// Files that it is about, as they were written.
+    /// Files that the work is about, as they were written.
     pub files: Vec<Box<str>>,
-    /// Ids of assignments that have to be done before.
+    /// Ids of assignments that have to be done before this one.
     pub after: Vec<Box<str>>,
-    /// When it was made.
+    /// When the assignment was made.
     pub created_at: Timestamp,
-    /// When it was first under way.
+    /// When the work first began.
     pub started_at: Option<Timestamp>,
-    /// When it was last done.
+    /// When the work was last done.
     pub completed_at: Option<Timestamp>,
     /// A number that only orders lists: older ones first.
     pub place: Fence,
-    /// The share that it counts for.
+    /// The share against whose limit it counts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share: Option<Share>,
 }
 
 impl Assignment {
-    /// Whether a file is one of those that it is about, or lies in one of their folders.
+    /// Checks whether a file is one of the assignment's files, or lies in one of their folders.
     pub fn covers(&self, file: &RepoPath) -> bool {
         let named = self.files.iter().filter_map(|it| RepoPath::parse(it).ok());
         let mut named = named.map(|it| it.as_str().to_owned());
@@ -82,7 +82,7 @@ impl Assignment {
     }
 }
 
-/// All assignments, the oldest of those that are done gone first.
+/// All assignments. The oldest of those that are done are dropped first.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Assignments {
     all: BTreeMap<AssignmentId, Arc<Assignment>>,
@@ -90,7 +90,7 @@ pub struct Assignments {
     done: BTreeSet<Fence>,
     in_progress: usize,
     bytes: usize,
-    /// Those that are not done, and their bytes, for each share.
+    /// Assignments that are not done, and their bytes, for each share.
     open: Tally,
     open_bytes: Tally,
 }
@@ -121,39 +121,39 @@ impl Assignments {
         self.bytes = self.bytes.saturating_sub(it.bytes());
     }
 
-    /// The assignment of this id, if there is one.
+    /// Returns the assignment with this id, if it exists.
     pub fn get(&self, id: &AssignmentId) -> Option<&Arc<Assignment>> {
         self.all.get(id)
     }
 
-    /// How many there are.
+    /// Returns the number of assignments.
     pub fn len(&self) -> usize {
         self.all.len()
     }
 
-    /// Whether there are none.
+    /// Checks whether there are no assignments.
     pub fn is_empty(&self) -> bool {
         self.all.is_empty()
     }
 
-    /// How many are being worked on.
+    /// Returns how many assignments are in progress.
     pub fn in_progress(&self) -> usize {
         self.in_progress
     }
 
-    /// How many are done.
+    /// Returns how many assignments are done.
     pub fn done(&self) -> usize {
         self.done.len()
     }
 
-    /// All of them, oldest first.
+    /// Returns all assignments, oldest first.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<Assignment>> {
         self.places.values().filter_map(|id| self.all.get(id))
     }
 }
 
 impl State {
-    /// Agent Protocol, `POST /tasks`.
+    /// Makes an assignment. Agent Protocol, `POST /tasks`.
     pub(super) fn make_assignment(
         &self,
         now: Timestamp,
@@ -215,7 +215,7 @@ impl State {
         Ok(())
     }
 
-    /// Agent Protocol, `PATCH /tasks/:id`. With `expected`, only from where the caller believes it to be.
+    /// Moves an assignment to another state; with `expected`, only from that state. Agent Protocol, `PATCH /tasks/:id`.
     pub(super) fn move_assignment(
         &self,
         now: Timestamp,

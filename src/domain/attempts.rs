@@ -7,8 +7,8 @@
 //!                     v                                  v
 //!                 [finished]                         [finished]
 //! ```
-//! Each attempt is on record with its number, and what it has said and used is a note of the task. Rates of rules count each attempt
-//! as a use of the rule.
+//! Each attempt is on record with its number; its answer and its usage are a note of the task. Rates of rules count
+//! each attempt as a use of the rule.
 
 use std::sync::Arc;
 
@@ -22,12 +22,12 @@ use super::{
 use provost_base::limits::RETRY_DELAY_MS_MAX;
 use provost_base::{DaemonId, Json, Timestamp, Ttl};
 
-/// How often a worker's failed runs begin again.
+/// A worker's setting for how often its failed runs begin again.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Retries {
-    /// How many attempts follow the first one at the most.
+    /// The highest number of attempts after the first one.
     pub most: u32,
-    /// How long the second attempt waits; each later one waits twice as long as the one before it.
+    /// The time for which the second attempt waits; each later one waits twice as long as the one before it.
     pub delay: Ttl,
     /// Whether a run that was lost with its daemon begins again, too.
     pub lost: bool,
@@ -40,7 +40,7 @@ impl Default for Retries {
 }
 
 impl Retries {
-    /// How long the attempt waits that follows so many failed ones.
+    /// Returns the delay before the next attempt, after `failed` failed ones.
     pub fn delay_after(&self, failed: u32) -> Ttl {
         let doublings = failed.saturating_sub(1).min(16);
         let ms = u64::from(self.delay.as_millis()) << doublings;
@@ -49,12 +49,12 @@ impl Retries {
 }
 
 impl Task {
-    /// The number of the attempt that runs, or was the last; the first is 1.
+    /// Returns the number of the attempt that runs, or ran last; the first is 1.
     pub fn attempt(&self) -> u32 {
         self.tried.saturating_add(1)
     }
 
-    /// Adds to what is known of a run which attempt it was, where it was not the only one.
+    /// Adds the number of the attempt to the metadata of a run, if it was not the only one.
     pub(super) fn with_attempt(&self, metadata: Option<Json>) -> Option<Json> {
         if self.tried == 0 {
             return metadata;
@@ -72,7 +72,7 @@ fn numbered(task: &Task, metadata: Option<Json>) -> Option<Json> {
 }
 
 impl State {
-    /// When a failed run begins again; `None` where it does not.
+    /// Returns when a failed run begins again; `None` if it does not.
     fn begins_again(
         &self,
         now: Timestamp,
@@ -87,7 +87,7 @@ impl State {
             Failure::Lost => retries.lost,
             _ => false,
         };
-        // An editor's job has its own ways, and what was said to an agent is said once.
+        // The job of an editor has its own way to try again, and words said to an agent are said once.
         let has_words = task.talk.as_ref().is_some_and(|it| !it.sayings.is_empty());
         if !is_meant || task.tried >= retries.most || task.order.errand.is_some() || has_words {
             return None;
@@ -98,7 +98,7 @@ impl State {
         Some(now.after(retries.delay_after(task.attempt())))
     }
 
-    /// Puts an attempt on record that has failed, where another one follows. `false` where none does.
+    /// Records a failed attempt that another one follows. Returns `false` if none follows.
     pub(super) fn tries_again(
         &self,
         now: Timestamp,
@@ -135,17 +135,17 @@ impl State {
         task.tried += 1;
         task.state = TaskState::Retrying { at };
         if task.travel.is_some() {
-            // The next attempt is on the host that takes it then.
+            // The next attempt runs on the host that takes it then.
             task.daemon = DaemonId::default();
         }
-        // The next attempt begins as the first one has begun; what has tainted the workspace stays on record.
+        // The next attempt begins as the first one did; taint of the workspace stays on record.
         (task.talk, task.watched, task.model_used) = (None, None, None);
         task.beside.clear();
         out.put(Change::PutTask(Arc::new(task)));
         true
     }
 
-    /// The time of the next attempt has come.
+    /// Puts a task in the queue again, since the time of its next attempt has come.
     pub(super) fn try_again(&self, now: Timestamp, task: &Task, out: &mut Outbox) {
         let (task_id, attempt) = (task.id().clone(), task.attempt());
         out.append_event(EventKind::Queue(QueueEvent::AttemptBegins { task: task_id, attempt }));
@@ -153,7 +153,7 @@ impl State {
     }
 }
 
-/// The exit code of a run's process, where it has one.
+/// Returns the exit code of a run's process, if it has one.
 fn exit_code(ended: &EndRun) -> Option<i64> {
     ended.report.metadata.as_ref()?.value().get("exit_code")?.as_i64()
 }

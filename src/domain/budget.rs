@@ -1,37 +1,37 @@
-//! Counted tokens, what they cost, and how much of them may be used: the values that budgets are made of.
+//! Counted tokens, their cost, and the amounts that may be used: the values from which budgets are made.
 
 use serde::{Deserialize, Serialize};
 
 use provost_base::AgentId;
 use provost_base::limits::USAGE_SUM_MAX;
 
-/// Prices are for so many tokens.
+/// The number of tokens that a price is for.
 const PRICED_TOKENS: u128 = 1_000_000;
 
-/// Tokens of calls, as they were counted.
+/// The tokens of calls to a model, as they were counted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Counted {
-    /// How many calls there were.
+    /// The number of calls.
     pub calls: u64,
     /// Tokens read, without those from the cache.
     pub input: u64,
-    /// Tokens written, with those of thinking.
+    /// Tokens written, including those of thinking.
     pub output: u64,
     /// Tokens of thinking.
     pub reasoning: u64,
-    /// Tokens from the service's cache.
+    /// Tokens read from the service's cache.
     pub cache_read: u64,
-    /// Tokens put into it.
+    /// Tokens put into that cache.
     pub cache_write: u64,
-    /// Tokens read that the service did not tell: guessed from the request's size.
+    /// Tokens read that the service did not report: estimated from the request's size.
     pub guessed_input: u64,
-    /// Tokens written that the service did not tell: guessed from the text's size.
+    /// Tokens written that the service did not report: estimated from the text's size.
     pub guessed_output: u64,
 }
 
 impl Counted {
-    /// Adds more.
+    /// Adds more counts; each sum stays within its bound.
     pub fn add(&mut self, more: &Self) {
         let sum = |to: &mut u64, more: u64| *to = to.saturating_add(more).min(USAGE_SUM_MAX);
         sum(&mut self.calls, more.calls);
@@ -44,7 +44,7 @@ impl Counted {
         sum(&mut self.guessed_output, more.guessed_output);
     }
 
-    /// All tokens, those of the cache and the guessed ones included. Those of thinking are among the written ones.
+    /// Returns the sum of all tokens, cached and estimated ones included. Tokens of thinking are among the written ones.
     pub fn tokens(&self) -> u64 {
         let all = [
             self.input,
@@ -58,18 +58,18 @@ impl Counted {
     }
 }
 
-/// What a model's tokens cost, in millionths of a US dollar for a million tokens.
+/// The price of a model's tokens, in millionths of a US dollar for a million tokens.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Price {
     /// The model's name; `*` stands for anything.
     pub model: Box<str>,
-    /// Tokens read.
+    /// The price of tokens read.
     pub input: u64,
-    /// Tokens written.
+    /// The price of tokens written.
     pub output: u64,
-    /// Tokens from the cache.
+    /// The price of tokens from the cache.
     pub cache_read: u64,
-    /// Tokens put into it.
+    /// The price of tokens put into the cache.
     pub cache_write: u64,
 }
 
@@ -93,7 +93,7 @@ impl Price {
         true
     }
 
-    /// What these tokens cost, in millionths of a US dollar.
+    /// Returns the cost of these tokens, in millionths of a US dollar.
     fn of(&self, it: &Counted) -> u64 {
         let parts = [
             (it.input.saturating_add(it.guessed_input), self.input),
@@ -106,7 +106,7 @@ impl Price {
     }
 }
 
-/// What a budget is for.
+/// The unit to which a budget applies.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BudgetPer {
@@ -120,29 +120,29 @@ pub enum BudgetPer {
     Repository,
 }
 
-/// How much may be used.
+/// The amount that may be used.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Limit {
-    /// So many tokens.
+    /// A number of tokens.
     Tokens(u64),
-    /// So much money, in millionths of a US dollar.
+    /// An amount of money, in millionths of a US dollar.
     MicroUsd(u64),
 }
 
 impl Limit {
-    /// The amount, in its unit.
+    /// Returns the amount, in its unit.
     pub fn most(self) -> u64 {
         match self {
             Limit::Tokens(most) | Limit::MicroUsd(most) => most,
         }
     }
 
-    /// An amount in this unit, for people.
+    /// Returns an amount in this unit as text for people.
     pub fn text(self, amount: u64) -> String {
         match self {
             Limit::Tokens(_) => format!("{amount} tokens"),
-            // For people, whom the last digits do not matter to.
+            // The text is for people, to whom the last digits do not matter.
             Limit::MicroUsd(_) => format!("{:.2} USD", amount as f64 / 1e6),
         }
     }
@@ -151,29 +151,29 @@ impl Limit {
 /// A budget of the configuration.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Budget {
-    /// What it is for.
+    /// The unit to which the budget applies.
     pub per: BudgetPer,
-    /// The agent that it is for; every one by itself where none is named.
+    /// The agent to which the budget applies; `None` means each agent by itself.
     pub agent: Option<AgentId>,
-    /// How much may be used.
+    /// The amount that may be used.
     pub limit: Limit,
-    /// At which share a warning goes on record, in percent.
+    /// The share of the limit, in percent, at which a warning goes on record.
     pub warn_at: u8,
-    /// At which share a person is asked, in percent; with 100 none is.
+    /// The share of the limit, in percent, at which a person is asked; 100 means never.
     pub ask_at: u8,
 }
 
-/// What the configuration says of money.
+/// The part of the configuration that is about money.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct SpendingSettings {
     /// Prices; the first one that fits a model counts.
     pub prices: Vec<Price>,
-    /// Budgets; all of them count.
+    /// Budgets; all of them apply.
     pub budgets: Vec<Budget>,
 }
 
 impl SpendingSettings {
-    /// What tokens of a model cost, in millionths of a US dollar; `None` without a price.
+    /// Returns the cost of a model's tokens, in millionths of a US dollar; `None` without a price.
     pub fn cost(&self, model: &str, it: &Counted) -> Option<u64> {
         self.prices.iter().find(|price| price.fits(model)).map(|price| price.of(it))
     }

@@ -1,4 +1,4 @@
-//! What a run has changed in its private copy: kept, taken into the workspace file by file, or discarded.
+//! The changes of a run in its private copy: kept, taken into the workspace file by file, or discarded.
 //!
 //! ```text
 //!   [kept] --applied--> [partly taken in] --applied--> [taken in]
@@ -6,7 +6,7 @@
 //!     +------------------------+---------------------------+--> [discarded]
 //!     +---- the branch with its commit is merged ----------+--> [merged] --> [discarded]
 //! ```
-//! The contents are files of the store, which the daemon removes after some days. The task says what has become of them.
+//! The contents are files of the store, which the daemon removes after some days. The task records the state of the changes.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,42 +20,42 @@ use super::{
 };
 use provost_base::{ApplyId, RepoPath, TaskId, Timestamp};
 
-/// The changes of a run, and what has become of them.
+/// The changes of a run, and their state.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TaskChanges {
     /// Files that were kept.
     pub files: u32,
-    /// Lines that are new in these files, compared with what the run began with.
+    /// Lines that are new in these files, compared with the state at the beginning of the run.
     pub added: u64,
-    /// Lines that are not in them any more.
+    /// Lines that were removed from these files.
     pub removed: u64,
     /// Files that are written into the workspace, each with the apply that wrote it; no undone ones.
     pub taken: BTreeMap<RepoPath, ApplyId>,
-    /// The branch into which the commit was merged that holds all of them.
+    /// The branch into which the commit with all of these changes was merged.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub merged: Option<Box<str>>,
-    /// When they were discarded.
+    /// When the changes were discarded.
     pub discarded: Option<Timestamp>,
 }
 
-/// What has become of the changes of a run.
+/// The state of the changes of a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ChangesState {
-    /// No file of them is written into the workspace.
+    /// No file of the changes is in the workspace.
     Kept,
-    /// Some of the files are.
+    /// Some of the files are in the workspace.
     PartlyTaken,
-    /// All files are.
+    /// All files are in the workspace.
     Taken,
-    /// The commit that holds all of them is in a branch of the user's.
+    /// The commit with all changes is in a branch of the user.
     Merged,
-    /// They are gone for good.
+    /// The changes are gone for good.
     Discarded,
 }
 
 impl ChangesState {
-    /// The word for it.
+    /// Returns the word for this state.
     pub fn as_str(self) -> &'static str {
         match self {
             ChangesState::Kept => "kept",
@@ -68,7 +68,7 @@ impl ChangesState {
 }
 
 impl TaskChanges {
-    /// What has become of them.
+    /// Returns the state of the changes.
     pub fn state(&self) -> ChangesState {
         match self.taken.len() {
             _ if self.discarded.is_some() => ChangesState::Discarded,
@@ -80,17 +80,17 @@ impl TaskChanges {
     }
 }
 
-/// What an apply does with the changes of a task.
+/// The effect of an apply on the changes of a task.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Taking {
-    /// The task whose run has made them.
+    /// The task whose run made the changes.
     pub task: TaskId,
-    /// Whether it takes them out of the workspace again, as an undo does.
+    /// Whether the apply takes the changes out of the workspace again, as an undo does.
     pub back: bool,
 }
 
 impl Task {
-    /// Whether its run may still go on although the task is over, as that of a cancelled one does for a moment.
+    /// Checks whether the run may still go on although the task is over, as after a cancellation it does for a moment.
     pub fn may_still_run(&self) -> bool {
         let ended = |it: &provost_base::Json| {
             let value = it.value();
@@ -105,7 +105,7 @@ impl Task {
 }
 
 impl State {
-    /// Forgets the changes of a run for good. Its asker may, and the operator, but no model that has left its name out.
+    /// Forgets the changes of a run for good. The asker and the operator may do this, but no model that left out its name.
     pub(super) fn discard_changes(
         &self,
         now: Timestamp,
@@ -129,7 +129,7 @@ impl State {
         if changes.discarded.is_some() {
             return Ok(ChangesDiscarded { files: changes.files, already: true });
         }
-        // A run of an earlier version has its files on the disk, and says nothing of them.
+        // A run of an earlier version has its files on the disk, but no count of them on record.
         changes.files = changes.files.max(verb.files);
         if changes.files == 0 {
             return Err(Refusal::NoChanges);
@@ -147,7 +147,7 @@ impl State {
         Ok(ChangesDiscarded { files, already: false })
     }
 
-    /// Questions about applies of a task wait no more: nothing of its changes is left to be written. An undo has its own sense.
+    /// Withdraws questions about applies of a task, since none of its changes is left to write. Undos keep their sense.
     fn withdraw_applies_of(&self, task: &TaskId, out: &mut Outbox) {
         let is_moot = |it: &&Arc<Parked>| match &it.command {
             Command::ApplyFiles(verb) => verb.of.as_ref() == Some(task) && verb.undoes.is_none(),
@@ -159,7 +159,7 @@ impl State {
         }
     }
 
-    /// What a run has committed is merged. A task that is not known any more, or not over, has nothing to say.
+    /// Records that a run's commit is merged. Nothing happens for a task that is not known any more, or not over.
     pub(super) fn note_merged(
         &self,
         now: Timestamp,
@@ -182,7 +182,7 @@ impl State {
         Ok(MergedNoted)
     }
 
-    /// The changes of a task that an apply wants are there to be taken.
+    /// Checks that the changes of a task that an apply wants can still be taken.
     pub(super) fn can_be_taken(
         &self,
         task: Option<&TaskId>,
@@ -193,7 +193,7 @@ impl State {
         if discarded.is_some() { Err(Refusal::ChangesGone) } else { Ok(()) }
     }
 
-    /// Files of a task are in the workspace from now on, or as they were before.
+    /// Records that files of a task are in the workspace from now on, or that an undo has taken them out.
     pub(super) fn take_in(
         &self,
         (now, apply): (Timestamp, ApplyId),
@@ -213,7 +213,7 @@ impl State {
                 false => drop(changes.taken.insert(file.path.clone(), apply)),
             }
         }
-        // How many there are is not known of what an earlier version has kept.
+        // An earlier version has not recorded how many files it kept.
         changes.files = changes.files.max(u32::try_from(changes.taken.len()).unwrap_or(u32::MAX));
         if changes.state() == ChangesState::Taken {
             self.withdraw_applies_of(&taking.task, out);

@@ -7,8 +7,7 @@
 //!     |  +---> [locked] --|---+                                       |
 //!     +--- release, leave, silence -----+------ settled --------------+
 //! ```
-//! The daemon remembers a file that was claimed once, with its content at its last release. Agent
-//! Protocol, 3.3.
+//! The daemon remembers each file that was ever claimed, with its content at its last release. Agent Protocol, 3.3.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -31,16 +30,16 @@ use provost_base::{AgentId, AssignmentId, Digest, Fence, RepoPath, Timestamp};
 pub enum Content {
     /// The first bytes of the digest of its content.
     Sha([u8; 8]),
-    /// There is no such file.
+    /// The file does not exist.
     Missing,
-    /// It is no regular file, or cannot be read.
+    /// The path is not a regular file, or cannot be read.
     Unreadable,
-    /// The file is larger than files that are read.
+    /// The file is larger than the daemon reads.
     TooLarge,
 }
 
 impl Content {
-    /// The content of a file whose digest is this.
+    /// Returns the content of a file with this digest.
     pub fn of(digest: &Digest) -> Self {
         let (first, _) = digest.as_bytes().split_first_chunk::<8>().expect("a digest has more bytes");
         Content::Sha(*first)
@@ -78,7 +77,7 @@ impl TryFrom<String> for Content {
     }
 }
 
-/// Which agent has a file, and in which way.
+/// The agent that has a file, and the way in which it has it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Hold {
@@ -98,7 +97,7 @@ pub enum Hold {
         /// When the lead locked it.
         since: Timestamp,
     },
-    /// No agent has it until a decision about whose change counts.
+    /// No agent has the file until it is decided whose change counts.
     Conflicted {
         /// The agent that had it before the conflict.
         owner: AgentId,
@@ -108,7 +107,7 @@ pub enum Hold {
 }
 
 impl Hold {
-    /// The agent that has the file, or had it before a conflict.
+    /// Returns the agent that has the file, or had it before a conflict.
     pub fn owner(&self) -> Option<&AgentId> {
         match self {
             Hold::Free => None,
@@ -118,7 +117,7 @@ impl Hold {
         }
     }
 
-    /// When the file was claimed or locked; `None` if it is free. A conflict keeps the time of its claim.
+    /// Returns when the file was claimed or locked; `None` if it is free. A conflict keeps the time of its claim.
     pub fn since(&self) -> Option<Timestamp> {
         match self {
             Hold::Free => None,
@@ -144,21 +143,21 @@ pub struct Claim {
     pub content: Content,
     /// A number that only orders lists: older ones first.
     pub place: Fence,
-    /// The grant: rises each time.
+    /// The number of the grant, which rises each time.
     pub fence: Fence,
     /// The content before changes that its owner may not have made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub earlier: Option<Earlier>,
-    /// While it is in conflict: what is known of both sides, the owner's first.
+    /// While the file is in conflict: both sides, as far as known, the owner's first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub versions: Vec<Version>,
-    /// The share of its owner, for which it counts.
+    /// The owner's share, against whose limit the claim counts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share: Option<Share>,
 }
 
 impl Claim {
-    /// The owner's reservation in the file, for the comparison with reservations of other doors.
+    /// Returns the owner's reservation in the file, for the comparison with reservations of other doors.
     pub(super) fn stake(&self) -> Option<Reservation> {
         Some(Reservation {
             agent: self.held.owner()?.clone(),
@@ -184,7 +183,7 @@ pub struct Claims {
     places: BTreeMap<Fence, RepoPath>,
     by_owner: BTreeMap<AgentId, BTreeSet<Fence>>,
     by_share: Tally,
-    /// Claims without an owner, the one that was longest not asked for first.
+    /// Claims without an owner, in the order of their last request, oldest first.
     free: BTreeSet<(Fence, RepoPath)>,
     claimed: usize,
     conflicted: usize,
@@ -231,50 +230,50 @@ impl Claims {
         }
     }
 
-    /// The claim on this file, if the file was ever claimed and is remembered.
+    /// Returns the claim on this file, if the file was ever claimed and is remembered.
     pub fn get(&self, file: &RepoPath) -> Option<&Arc<Claim>> {
         self.all.get(file)
     }
 
-    /// All of them, in the order in which they were first asked for.
+    /// Returns all claims, in the order in which the files were first asked for.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<Claim>> {
         self.places.values().filter_map(|file| self.all.get(file))
     }
 
-    /// All of them, by path.
+    /// Returns all claims, by path.
     pub fn by_path(&self) -> impl Iterator<Item = &Arc<Claim>> {
         self.all.values()
     }
 
-    /// An agent's, in the order in which they were first asked for; those that are in conflict, too.
+    /// Returns an agent's claims, in the order in which the files were first asked for, conflicted ones included.
     pub fn of(&self, owner: &AgentId) -> impl Iterator<Item = &Arc<Claim>> {
         let places = self.by_owner.get(owner).into_iter().flatten();
         places.filter_map(|place| self.all.get(self.places.get(place)?))
     }
 
-    /// How many are claimed and not in conflict.
+    /// Returns how many files are claimed and not in conflict.
     pub fn claimed(&self) -> usize {
         self.claimed
     }
 
-    /// How many are in conflict.
+    /// Returns how many files are in conflict.
     pub fn conflicted(&self) -> usize {
         self.conflicted
     }
 
-    /// How many files are remembered.
+    /// Returns how many files are remembered.
     pub fn len(&self) -> usize {
         self.all.len()
     }
 
-    /// Whether no file is remembered.
+    /// Checks whether no file is remembered.
     pub fn is_empty(&self) -> bool {
         self.all.is_empty()
     }
 }
 
 impl State {
-    /// Agent Protocol, `POST /resources/claim`. An agent that already has the file keeps it, and nothing changes.
+    /// Claims a file. An agent that already has it keeps it, and nothing changes. Agent Protocol, `POST /resources/claim`.
     pub(super) fn claim_file(
         &self,
         now: Timestamp,
@@ -310,7 +309,7 @@ impl State {
         Ok(FileClaimed { claim, fresh: true, met })
     }
 
-    /// Whether a file is free for an agent, or its own.
+    /// Checks whether a file is free for an agent, or already its own.
     fn claimable(&self, claim: &Claim, who: &AgentId) -> Result<(), Refusal> {
         match &claim.held {
             Hold::Conflicted { .. } => Err(CrewRefusal::FileConflicted.into()),
@@ -324,7 +323,7 @@ impl State {
         }
     }
 
-    /// With `strict_scope`, a claim for an assignment is for one of its files.
+    /// Checks that a claim for an assignment is for one of its files, if `strict_scope` is set.
     fn within_assignment(&self, verb: &ClaimFile) -> Result<(), Refusal> {
         let Some(id) = verb.assignment.as_deref().filter(|_| self.settings.crew.strict_scope) else {
             return Ok(());
@@ -386,7 +385,7 @@ impl State {
         }
     }
 
-    /// Agent Protocol, `POST /resources/release`. Nothing happens when it is not the caller's.
+    /// Releases a claim; nothing happens if the claim is not the caller's. Agent Protocol, `POST /resources/release`.
     pub(super) fn release_file(
         &self,
         now: Timestamp,
@@ -428,7 +427,7 @@ impl State {
         }
     }
 
-    /// The lead locks a file, so that no other agent changes it, or frees it.
+    /// Locks a file for the lead, so that no other agent changes it, or frees it.
     pub(super) fn lock_file(
         &self,
         now: Timestamp,
@@ -445,7 +444,7 @@ impl State {
             return Err(CrewRefusal::LeadOnly { lead: self.crew.lead().cloned() }.into());
         }
         if !verb.lock {
-            // A lock outlives its owner's lead; the lead of the moment may end it.
+            // A lock outlives the lead who set it; the present lead may end it.
             if let Some(claim) = known.filter(|_| locked) {
                 out.append_event(CrewEvent::ClaimLocked { file: verb.file.clone(), locked: false }.into());
                 self.free_claim(claim, verb.content, None, out);

@@ -54,43 +54,43 @@ pub use user::*;
 pub struct Register {
     /// Capabilities announced; recorded, not trusted.
     pub caps: Vec<Box<str>>,
-    /// Process id as the client says.
+    /// The process id that the client claims.
     pub pid: Option<u64>,
-    /// Process id as the kernel says.
+    /// The process id from the kernel.
     pub peer_pid: Option<u32>,
-    /// Version announced; an empty one counts as absent.
+    /// The version that the agent announces; an empty one counts as absent.
     pub version: Option<Box<str>>,
 }
 
-/// The caller is known now.
+/// The answer: the caller is known now.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Registered {
-    /// Versions that would be accepted; empty means any.
+    /// The versions that would be accepted; empty means any.
     pub expected: Vec<Box<str>>,
 }
 
-/// DevIt HEARTBEAT (`alive`) and POLL (not).
+/// Collect mail: DevIt HEARTBEAT (`alive`) and POLL (not `alive`).
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct CollectMail {
     /// Whether this also is a sign of life.
     pub alive: bool,
 }
 
-/// The next message, marked as on its way until [`SettleMail`] says how it went.
+/// The next message, marked as on its way until [`SettleMail`] reports its delivery.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Collected {
-    /// The oldest message that no other connection is carrying; `None` when there is none.
+    /// The oldest message that no other connection is carrying; `None` if the queue has none.
     pub mail: Option<Arc<Mail>>,
     /// Whether the caller has unfinished delegations, so that an empty answer is worth delaying.
     pub waiting: bool,
 }
 
-/// How the delivery of a message went.
+/// The outcome of a message's delivery.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct SettleMail {
     /// The number of the message in the caller's own queue.
     pub seq: MailSeq,
-    /// Whether it arrived; otherwise it waits for the next collection.
+    /// Whether the message arrived; otherwise it waits for the next collection.
     pub delivered: bool,
 }
 
@@ -121,13 +121,13 @@ pub struct Delegate {
     pub task: TaskId,
     /// The work, in words; a command line for the built-in `shell` worker.
     pub goal: Box<str>,
-    /// The worker that is to do it.
+    /// The worker that should do it.
     pub worker: AgentId,
-    /// The agent that gets the word about it; `None` for the caller.
+    /// The agent that gets mail about the task; `None` for the caller.
     pub return_to: Option<AgentId>,
     /// The tool that policy is asked about.
     pub tool: Tool,
-    /// How long it may take; defaulted at the door.
+    /// The time limit of the work; the door sets a default.
     pub timeout: Ttl,
     /// The model that the caller asks for; `None` leaves the choice to the worker.
     pub model: Option<Box<str>>,
@@ -135,29 +135,29 @@ pub struct Delegate {
     pub context: Option<Json>,
     /// File patterns the caller wants watched; kept and shown.
     pub watch_patterns: Vec<Box<str>>,
-    /// Where to work, as the caller wrote it; what it resolved to is in the facts.
+    /// The directory to work in, as the caller wrote it; the facts have the resolved one.
     pub working_dir: Option<Box<str>>,
-    /// Response format asked for (`default`, `compact`).
+    /// The response format that the caller asks for (`default`, `compact`).
     pub format: Option<Box<str>>,
-    /// The request as it came, relayed to a polling worker to the letter.
+    /// The request as it came; a polling worker gets it unchanged.
     pub payload: Json,
-    /// The job that it is a part of, where an editor asks for it.
+    /// The job that the delegation is a part of, if an editor asks for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub errand: Option<Box<JobContext>>,
-    /// The branch in whose work tree it works, and on which its changes are committed. Empty until the service has named one;
-    /// `None` for work in the workspace or in a copy.
+    /// The branch in whose work tree the worker works, and on which its changes are committed. Empty until the
+    /// service has chosen a name; `None` for work in the workspace or in a copy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub work_tree: Option<Box<str>>,
-    /// The session of an earlier task of the same worker with which it goes on.
+    /// The session of the same worker's earlier task with which it goes on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub continues: Option<Box<Continued>>,
-    /// When and where it begins; `None` where nothing special is asked for.
+    /// When and where the task begins; `None` if the caller asks for nothing special.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub placement: Option<Box<Placement>>,
 }
 
 impl Delegate {
-    /// An order with nothing else asked for than this.
+    /// Returns an order with these members and no others.
     pub fn of(task: TaskId, goal: Box<str>, worker: AgentId, timeout: Ttl) -> Self {
         Self {
             task,
@@ -191,34 +191,34 @@ pub struct JobContext {
     pub phase: Box<str>,
     /// The JSON Schema that the worker's answer has to satisfy.
     pub schema: Option<Json>,
-    /// Whether what it changes in its private copy is kept as artifacts.
+    /// Whether the changes in its private copy are kept as artifacts.
     pub harvest: bool,
-    /// The job in whose private copy it works: one copy for all runs that name it, until that job is over.
+    /// The job in whose private copy the worker works: one copy for all runs that name that job, until it is over.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub copy: Option<JobId>,
-    /// A command that runs instead of the worker's own one, in the same jail, but without
-    /// network, secrets and goal.
+    /// A command that runs instead of the worker's own command, in the same jail, but without network, secrets and
+    /// goal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<Vec<Box<str>>>,
-    /// The commit whose files it works on, in a copy of their own; `None` for those of the workspace.
+    /// The commit whose files the worker gets, in a copy of their own; `None` for those of the workspace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit: Option<Box<str>>,
 }
 
 impl Delegate {
-    /// Digest of everything asked for: what an approver approves, and how a repeat is recognised.
+    /// Returns the digest of the whole request: an approver approves it, and a repeat is recognised by it.
     pub fn digest(&self) -> Digest {
-        // Our own types always encode; an empty text could only make two requests look different.
+        // Provost's own types always encode; an empty text could only make two requests look different.
         Digest::of(serde_json::to_string(self).unwrap_or_default().as_bytes())
     }
 
-    /// The command that runs instead of the worker's own one, if there is one.
+    /// Returns the command that runs instead of the worker's own command, if the order names one.
     pub fn command(&self) -> Option<&[Box<str>]> {
         self.errand.as_ref()?.command.as_deref()
     }
 
-    /// The details that an approver is shown beside the goal: the request as it came, the errand, the branch, the earlier task, and
-    /// when it begins.
+    /// Returns the details that an approver is shown beside the goal: the request as it came, the job, the branch,
+    /// the earlier task, and when it begins.
     pub fn shown(&self) -> Json {
         let is_plain = self.errand.is_none() && self.work_tree.is_none() && self.continues.is_none();
         if is_plain && self.placement.is_none() {
@@ -244,7 +244,7 @@ impl Delegate {
     }
 }
 
-/// The delegation was accepted, or is a repeat of one that was.
+/// The answer: the delegation was accepted, or is a repeat of one that was.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Delegated {
     /// The id that the caller has chosen.
@@ -258,11 +258,11 @@ pub struct Delegated {
 pub struct ReportTask {
     /// The task that the report is about.
     pub task: TaskId,
-    /// Where the worker sees it.
+    /// The status that the worker reports.
     pub status: Status,
     /// The report, in words and data.
     pub report: Report,
-    /// The message this came in, so that a repeat is recognised.
+    /// The id of the message with the report, by which a repeat is recognised.
     pub message: Option<Box<str>>,
 }
 
@@ -274,16 +274,16 @@ pub enum Status {
     Pending,
     /// Under way, including `progress`, `blocked` and words without a definition.
     InProgress,
-    /// Ended, with what was asked for.
+    /// Ended, with the requested result.
     Completed,
-    /// Ended, without what was asked for.
+    /// Ended, without the requested result.
     Failed,
     /// Given up on request.
     Cancelled,
 }
 
 impl Status {
-    /// The word for it, which is also DevIt's.
+    /// Returns the word for it, which is also DevIt's.
     pub fn as_str(self) -> &'static str {
         match self {
             Status::Pending => "pending",
@@ -298,7 +298,7 @@ impl Status {
 /// The report is on record.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Reported {
-    /// Where the task stands now.
+    /// The state of the task now.
     pub state: TaskState,
 }
 
@@ -312,7 +312,7 @@ pub struct AckTask {
 /// The acknowledgement is on record.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Acked {
-    /// How many notification hooks that releases; zero when none waits.
+    /// The number of notification hooks that this releases; zero if none waits.
     pub released: usize,
 }
 
@@ -321,14 +321,14 @@ pub struct Acked {
 pub struct CancelTask {
     /// The task to cancel.
     pub task: TaskId,
-    /// Why, for the worker and the log.
+    /// The reason, for the worker and the log.
     pub reason: Box<str>,
 }
 
 /// The task is cancelled; a running worker is being stopped.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Cancelled {
-    /// Where the task stands now.
+    /// The state of the task now.
     pub state: TaskState,
 }
 
@@ -339,11 +339,11 @@ pub struct AnswerApproval {
     pub approval: ApprovalId,
     /// Whether the approver grants the command or denies it.
     pub verdict: Verdict,
-    /// Why, for the asker.
+    /// The reason, for the asker.
     pub note: Option<Box<str>>,
-    /// Digest of what the approver was shown, when the approver says; a mismatch is refused.
+    /// The digest of the request as the approver was shown it, if the approver sends it; a mismatch is refused.
     pub shown: Option<Digest>,
-    /// What a passkey has signed, where the approver answers with one; `shown` is there then.
+    /// The word that a passkey has signed, if the approver answers with one; `shown` is set then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signed: Option<Box<SignedWord>>,
 }
@@ -351,23 +351,23 @@ pub struct AnswerApproval {
 /// The approval is settled.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Answered {
-    /// The task it was about.
+    /// The task that the approval was about.
     pub task: Option<TaskId>,
-    /// Why a granted command was not carried out after all.
+    /// The reason why a granted command was not carried out after all.
     pub failed: Option<Box<str>>,
 }
 
 /// Capture the screen. DevIt SCREENSHOT.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct TakeScreenshot {
-    /// Chosen by the caller, as for a delegation: the picture is a task that the daemon itself does.
+    /// The id, chosen by the caller as for a delegation: the picture is a task that the daemon itself does.
     pub task: TaskId,
 }
 
 /// The capture was ordered, or an approved one is handed over.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Captured {
-    /// Where its result will be; not the caller's own id when a picture is handed over that was approved before.
+    /// The task that has the result; not the caller's own id if a picture is handed over that was approved before.
     pub task: TaskId,
     /// The state of that task.
     pub state: TaskState,
@@ -376,28 +376,28 @@ pub struct Captured {
 /// A confined worker process is ready.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct BeginRun {
-    /// The owed effect this carries out.
+    /// The owed effect that this run carries out.
     pub effect: EffectId,
-    /// The task that it works on.
+    /// The task that the worker works on.
     pub task: TaskId,
-    /// The end of the time in which it may run.
+    /// The end of the time in which the worker may run.
     pub until: Timestamp,
 }
 
-/// The run may go on. The answer is a refusal where it may not: the task may have been cancelled meanwhile.
+/// The answer: the run may go on. It is a refusal if the run may not, because the task was cancelled meanwhile.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Begun;
 
-/// A host takes an open task, or says why it cannot.
+/// Take an open task for this host, or say why the host cannot do it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct TakeTask {
-    /// The task.
+    /// The open task.
     pub task: TaskId,
-    /// Where it would work in this host's clone.
+    /// The directory in this host's clone in which the worker would work.
     pub directory: Option<Directory>,
     /// The worker's executable on this host, as hashed now.
     pub program: Option<Digest>,
-    /// Why this host cannot do it, in words for people.
+    /// The reason why this host cannot do the task, in words for people.
     pub cannot: Option<Box<str>>,
 }
 
@@ -408,16 +408,16 @@ pub struct TaskTaken {
     pub is_taken: bool,
 }
 
-/// Report the files that a run has left, or changes of the files that a delegation wanted watched.
+/// Report the files that a run has left, or changes to the files that a delegation wanted watched.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct NoteFiles {
     /// The task of the run, which may be over.
     pub task: TaskId,
-    /// Files of a run that run later; `None` where the command is about watched files.
+    /// The files that the run has left and that run later; `None` if the command is about watched files.
     pub handoff: Option<ScanReport>,
     /// Watched files that have changed since the task began.
     pub watched: Option<Watched>,
-    /// Those of them that those who wait for the task have not heard of.
+    /// The changes among them that the agents waiting for the task have not heard of.
     pub news: Option<Watched>,
 }
 
@@ -425,22 +425,22 @@ pub struct NoteFiles {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FilesNoted;
 
-/// A worker process has ended, or could not be started.
+/// Report that a worker process has ended, or could not be started.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct EndRun {
-    /// The owed effect this settles.
+    /// The owed effect that this settles.
     pub effect: EffectId,
-    /// The task that it worked on.
+    /// The task that the worker worked on.
     pub task: TaskId,
     /// Completed, failed or cancelled.
     pub status: Status,
-    /// What the worker has answered and written, as far as there is anything.
+    /// The worker's answer and its output, as far as they exist.
     pub report: Report,
-    /// Why it failed, when the daemon or the jail says so.
+    /// The reason for the failure, if the daemon or the jail gives one.
     pub failure: Option<Failure>,
     /// The model that did the work.
     pub model_used: Option<Box<str>>,
-    /// What of its changes is kept; `None` for a run without a private copy, and one that has changed nothing.
+    /// The changes that are kept; `None` for a run without a private copy, and for a run that changed nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub changes: Option<TaskChanges>,
 }
@@ -449,7 +449,7 @@ pub struct EndRun {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Ended;
 
-/// An effect needs nothing more.
+/// Report that an effect needs no further work.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct SettleEffect {
     /// The effect that is no longer owed.

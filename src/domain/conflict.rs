@@ -29,7 +29,7 @@ use provost_base::{AgentId, RepoPath, Timestamp, encloses};
 
 pub use reservations::{Reservations, Title};
 
-/// How an agent has a place.
+/// The way in which an agent holds a place.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ReservationKind {
@@ -37,14 +37,14 @@ pub enum ReservationKind {
     Claim,
     /// A lock on a symbol, or on a whole file.
     Lock,
-    /// An announced change, as wit has it.
+    /// An announced change, in wit's form.
     Intent,
-    /// An announced change, as the broker has it.
+    /// An announced change, in the broker's form.
     Plan,
 }
 
 impl ReservationKind {
-    /// The word for it.
+    /// Returns the word for it.
     pub fn as_str(self) -> &'static str {
         match self {
             ReservationKind::Claim => "claim",
@@ -53,7 +53,7 @@ impl ReservationKind {
         }
     }
 
-    /// The word with its article.
+    /// Returns the word with its article.
     pub fn one(self) -> &'static str {
         match self {
             ReservationKind::Claim => "a claim",
@@ -62,7 +62,7 @@ impl ReservationKind {
         }
     }
 
-    /// The owner's action with the place, as the verb of a sentence.
+    /// Returns the owner's action with the place, as the verb of a sentence.
     pub fn verb(self) -> &'static str {
         match self {
             ReservationKind::Claim => "is claimed by",
@@ -71,7 +71,7 @@ impl ReservationKind {
         }
     }
 
-    /// Whether a protocol has rules of its own for these two.
+    /// Checks whether a protocol has rules of its own for these two.
     fn has_rules_with(self, other: ReservationKind) -> bool {
         let own = |it: ReservationKind| match it {
             ReservationKind::Claim => 0,
@@ -82,12 +82,12 @@ impl ReservationKind {
     }
 }
 
-/// Which part of a file. Nothing in either list: all of it.
+/// A part of a file. If both lists are empty, the whole file.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Part {
-    /// Symbols, under all names that are known of them.
+    /// Symbols, under all of their known names.
     pub names: Vec<Box<str>>,
-    /// Lines, counted from 1, the last one included.
+    /// Ranges of lines, counted from 1, the last line included.
     pub lines: Vec<(u32, u32)>,
 }
 
@@ -107,7 +107,7 @@ impl Part {
     }
 }
 
-/// Protocols write names differently: `renew`, `renew()`, `Session.renew`.
+/// Checks whether two names are the same symbol's. Protocols write them differently: `renew`, `renew()`, `Session.renew`.
 fn same_symbol(a: &str, b: &str) -> bool {
     let plain = |it: &str| it.trim().trim_end_matches("()").to_lowercase();
     let (a, b) = (plain(a), plain(b));
@@ -123,9 +123,9 @@ fn last(name: &str) -> &str {
 pub struct Reservation {
     /// The agent whose reservation it is.
     pub agent: AgentId,
-    /// The kind of thing that the agent has.
+    /// The way in which the agent holds the place.
     pub kind: ReservationKind,
-    /// The file, or a folder and all below; of a pattern, the folder in which it begins.
+    /// The file, or a folder and everything below it; for a pattern, the folder in which it begins.
     pub at: RepoPath,
     /// The pattern that paths below `at` have to match; `None` for all paths.
     pub pattern: Option<Box<str>>,
@@ -140,7 +140,7 @@ pub struct Reservation {
 }
 
 impl Reservation {
-    /// Whether both are about a place in common.
+    /// Checks whether both reservations have a place in common.
     pub fn meets(&self, other: &Reservation) -> bool {
         reaches(&self.at, &other.at)
             && self.covers(other)
@@ -148,23 +148,23 @@ impl Reservation {
             && self.part.meets(&other.part)
     }
 
-    /// Whether both reservations are one agent's, which never meets itself. At the broker door, names are compared
-    /// as that door does.
+    /// Checks whether both reservations belong to one agent, which never meets itself. If a plan is among them,
+    /// names are compared as the broker door compares them.
     pub fn is_of_same_agent(&self, other: &Reservation) -> bool {
         let plan = |it: &Reservation| it.kind == ReservationKind::Plan;
         self.agent == other.agent
             || ((plan(self) || plan(other)) && slug(self.agent.as_str()) == slug(other.agent.as_str()))
     }
 
-    /// Whether this one's pattern, if it has one, is about the other's path.
+    /// Checks whether this reservation's pattern, if it has one, fits the other's path.
     fn covers(&self, other: &Reservation) -> bool {
         let Some(pattern) = &self.pattern else { return true };
-        // Of two patterns only the folders are compared.
+        // For two patterns, only the folders are compared.
         other.pattern.is_some() || fits(pattern, other.at.as_str())
     }
 }
 
-/// Whether one path is the other, or above it.
+/// Checks whether one path is the other, or above it.
 fn reaches(a: &RepoPath, b: &RepoPath) -> bool {
     let (a, b) = (a.as_str(), b.as_str());
     let above =
@@ -172,7 +172,7 @@ fn reaches(a: &RepoPath, b: &RepoPath) -> bool {
     a == b || above(a, b) || above(b, a)
 }
 
-/// Two agents that are in each other's way.
+/// Two agents that work on the same place.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Overlap {
     /// The path, as the agents wrote it.
@@ -183,24 +183,24 @@ pub struct Overlap {
     pub b: Box<str>,
 }
 
-/// What two agents have in one place, by name of the agent.
+/// The reservations of two agents in one place, in the order of the agents' names.
 pub(crate) type Both = (Arc<Reservation>, Arc<Reservation>);
 
 /// A new reservation and one that it meets, across doors.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Meeting {
-    /// The reservation that an agent is about to have.
+    /// The new reservation.
     pub mine: Reservation,
-    /// The reservation of another agent that is there already.
+    /// The reservation of another agent that exists already.
     pub with: Arc<Reservation>,
 }
 
 impl State {
-    /// Compares what an agent is about to have with what others have through other doors, and tells both sides of
-    /// what is new. All meetings are returned, at most [`WARNINGS_MAX`].
+    /// Compares an agent's new reservations with those of others through other doors, and tells both sides about
+    /// new meetings. Returns all meetings, at most [`WARNINGS_MAX`].
     ///
     /// # Errors
-    /// [`Refusal::HeldElsewhere`] where the configuration wants that.
+    /// [`Refusal::HeldElsewhere`] if the configuration denies meetings across doors.
     pub(super) fn meet(
         &self,
         now: Timestamp,
@@ -211,7 +211,7 @@ impl State {
         Round::new(now, self, out).meet(title, new)
     }
 
-    /// The first binding reservation of another agent that meets this one.
+    /// Returns the first binding reservation of another agent that meets this one.
     pub(super) fn first_in_the_way(
         &self,
         now: Timestamp,
@@ -223,8 +223,8 @@ impl State {
         self.stakes.near(&mine.at).find(|it| foreign(it) && it.meets(mine)).map(|it| Reservation::clone(it))
     }
 
-    /// Agents that are in each other's way at this moment, whichever doors they use: what they have meets, or both change
-    /// one file, or a claimed file was changed by another. Each pair once for each place, at most `most`.
+    /// Returns the agents that work on the same places at this moment, through any doors: their reservations meet, or both change
+    /// one file, or one has changed a file that the other had claimed. Each pair appears once for each place; `most` at most.
     pub(super) fn in_the_way_of_each_other(&self, now: Timestamp, most: usize) -> Vec<Overlap> {
         let live = |it: &&Arc<Reservation>| it.until.is_none_or(|it| it > now);
         let mut found: BTreeSet<Overlap> = BTreeSet::new();
@@ -235,7 +235,7 @@ impl State {
         for mine in self.stakes.iter().filter(live) {
             let met = self.stakes.near(&mine.at).filter(live);
             for with in met.filter(|it| !mine.is_of_same_agent(it) && it.meets(mine)) {
-                // Of a folder and a file in it, the file.
+                // For a folder and a file in it, the file is named.
                 let file = if with.at.as_str().len() > mine.at.as_str().len() { &with.at } else { &mine.at };
                 found.insert(pair(file.as_str(), mine.agent.as_str(), with.agent.as_str()));
                 if found.len() >= most {
@@ -255,8 +255,8 @@ impl State {
         found.into_iter().take(most).collect()
     }
 
-    /// What agents have in the same place at this moment, whichever doors they use: each two once for each place, `most` at the
-    /// most.
+    /// Returns the reservations that agents have in the same place at this moment, through any doors: each pair of
+    /// agents once for each place, `most` pairs at most.
     pub(crate) fn present_meetings(&self, now: Timestamp, most: usize) -> Vec<Both> {
         let live = |it: &&Arc<Reservation>| it.until.is_none_or(|it| it > now);
         let mut found: BTreeMap<(&str, &str, &str), Both> = BTreeMap::new();
@@ -268,7 +268,7 @@ impl State {
                 let place = (at.as_str(), one.agent.as_str(), other.agent.as_str());
                 let known =
                     found.get(&place).is_some_and(|it| it.0.part.names.len() + it.1.part.names.len() > 0);
-                // What names a symbol says more than what is about the whole file.
+                // A reservation that names a symbol says more than one for the whole file.
                 if !known {
                     found.insert(place, (one.clone(), other.clone()));
                 }
@@ -280,7 +280,7 @@ impl State {
         found.into_values().collect()
     }
 
-    /// What agents have at this moment that names a symbol of one file, at most `most`.
+    /// Returns the present reservations that name symbols of one file, at most `most`.
     pub(crate) fn named_reservations(&self, now: Timestamp, most: usize) -> Vec<Arc<Reservation>> {
         let live = |it: &&Arc<Reservation>| it.until.is_none_or(|it| it > now);
         let named = |it: &&Arc<Reservation>| !it.part.names.is_empty() && it.pattern.is_none();
@@ -304,7 +304,7 @@ impl State {
 }
 
 impl Round<'_> {
-    /// As [`State::meet`], within a step.
+    /// Does the same as [`State::meet`], within a step.
     pub(super) fn meet(&mut self, title: &Title, new: &[Reservation]) -> Result<Vec<Meeting>, Refusal> {
         let met = self.state.meetings(self.now, new);
         if let Some(first) = met.first().filter(|_| self.state.settings.deny_across_doors) {
@@ -320,7 +320,7 @@ impl Round<'_> {
         Ok(met)
     }
 
-    /// Tells both sides, each where it listens.
+    /// Tells both sides, each one where it listens.
     fn tell_both(&mut self, met: &Meeting) -> Result<(), Refusal> {
         let Meeting { mine, with } = met;
         self.out.append_event(EventKind::StakesMet {
@@ -341,7 +341,7 @@ impl Round<'_> {
         Ok(())
     }
 
-    /// Those who read messages at the broker door are told there.
+    /// Tells an agent that reads messages at the broker door about the meeting there.
     fn feed_back(&mut self, one: &Reservation, other: &Reservation) -> Result<(), Refusal> {
         let to = slug(one.agent.as_str());
         if !self.has_inbox(&to) {
@@ -360,11 +360,11 @@ impl Round<'_> {
     }
 }
 
-/// Keeps the reservations in step with what they come from.
+/// Keeps the reservations in step with their sources.
 impl Reservations {
     pub(super) fn follow(&mut self, change: &Change) {
         match change {
-            // No file is a resource.
+            // A resource is not a file.
             Change::PutLock(lock) if lock.at.is_resource() => {}
             Change::PutLock(lock) if lock.lapsed => self.drop(&Title::Lock(lock.at.clone())),
             Change::PutLock(lock) => self.put(Title::Lock(lock.at.clone()), vec![lock.stake()]),
@@ -386,7 +386,7 @@ impl Reservations {
     }
 }
 
-/// The reservations of what an agent has announced at the broker door.
+/// Returns the reservations for the plan that an agent has announced at the broker door.
 pub(super) fn plan(print: &WorkingSet) -> Vec<Reservation> {
     let Some(intent) = &print.intent else { return Vec::new() };
     let agent = AgentId::from(&print.slug);
@@ -406,8 +406,8 @@ pub(super) fn plan(print: &WorkingSet) -> Vec<Reservation> {
     intent.files.iter().filter_map(stake).collect()
 }
 
-/// Where a path leads and, of a pattern, the folder in which it begins with the pattern itself: what is one
-/// at the broker door is one here. A path that leads out of the repository meets no other agent's reservation.
+/// Returns the path that a text means; for a pattern, the folder in which it begins, and the pattern. A text is a pattern
+/// here if it is one at the broker door. A path that leads out of the repository meets no other agent's reservation.
 fn place(text: &str) -> Option<(RepoPath, Option<Box<str>>)> {
     match PathScope::of(text) {
         PathScope::Pattern(pattern) => Some((RepoPath::parse(fixed_part(&pattern)).ok()?, Some(pattern))),

@@ -23,7 +23,7 @@ use super::{Change, EventKind, Outbox, Principal, Refusal, Share, State};
 use provost_base::limits::{CONTRACTS_MAX, CONTRACTS_OF_ONE_MAX, PATH_LEN_MAX, SIGNATURE_LEN_MAX};
 use provost_base::{AgentId, ContractId, Digest, Fence, RepoPath, SymbolPath, Timestamp};
 
-/// Where a contract stands.
+/// The state of a contract.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ContractStatus {
@@ -40,7 +40,7 @@ pub enum ContractStatus {
 }
 
 impl ContractStatus {
-    /// The word for it; wit has the first three.
+    /// Returns the word for it; wit has the first three.
     pub fn as_str(self) -> &'static str {
         match self {
             ContractStatus::Proposed => "proposed",
@@ -69,9 +69,9 @@ pub struct Contract {
     pub also: Vec<RepoPath>,
     /// The signature, for people.
     pub signature: Box<str>,
-    /// The signature, to compare by.
+    /// The signature in the form by which it is compared.
     pub canon: Box<str>,
-    /// The branch on which it binds; `None` for all.
+    /// The branch on which the contract binds; `None` for all branches.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub branch: Option<Box<str>>,
     /// The agent that has offered it.
@@ -86,13 +86,13 @@ pub struct Contract {
     pub responded_at: Option<Timestamp>,
     /// A number that only orders lists: older ones first.
     pub place: Fence,
-    /// The share of its proposer, for which it counts.
+    /// The share of its proposer, to which it counts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share: Option<Share>,
 }
 
 impl Contract {
-    /// Whether it binds what is committed on a branch. Where a work tree is on none, or that is not known, all do.
+    /// Checks whether the contract binds commits on a branch. All contracts bind if the branch is unknown, or the work tree is on none.
     pub fn binds_on(&self, branch: Option<&str>) -> bool {
         match (self.branch.as_deref(), branch) {
             (Some(its), Some(branch)) => its == branch,
@@ -143,41 +143,41 @@ impl Contracts {
         }
     }
 
-    /// The contract of this id, if it is remembered.
+    /// Returns the contract with this id, if it is remembered.
     pub fn get(&self, id: &ContractId) -> Option<&Arc<Contract>> {
         self.all.get(id)
     }
 
-    /// All of them, oldest first.
+    /// Returns all contracts, oldest first.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<Contract>> {
         self.places.values().filter_map(|id| self.all.get(id))
     }
 
-    /// The contracts in force on symbols of a file, oldest first.
+    /// Returns the contracts in force on symbols of a file, oldest first.
     pub fn in_force_on(&self, file: &RepoPath) -> impl Iterator<Item = &Arc<Contract>> {
         let places = self.in_force.get(file).into_iter().flatten();
         places.filter_map(|place| self.all.get(self.places.get(place)?))
     }
 
-    /// How many of those who share may still bind, or do.
+    /// Returns how many of a share's contracts bind, or may still come to bind.
     fn open_of(&self, share: &Share) -> usize {
         let open = self.all.values().filter(|it| !self.closed.contains(&it.place));
         open.filter(|it| it.share.as_ref() == Some(share)).count()
     }
 
-    /// How many there are.
+    /// Returns the number of contracts.
     pub fn len(&self) -> usize {
         self.all.len()
     }
 
-    /// Whether there is none.
+    /// Checks whether there are no contracts.
     pub fn is_empty(&self) -> bool {
         self.all.is_empty()
     }
 }
 
 impl State {
-    /// wit `contract.propose`.
+    /// Offers a contract. wit `contract.propose`.
     pub(super) fn propose_contract(
         &self,
         now: Timestamp,
@@ -233,7 +233,7 @@ impl State {
         Ok(ContractProposed { contract })
     }
 
-    /// wit `contract.respond`. What is accepted replaces what was accepted before on the same symbol.
+    /// Accepts or rejects a contract. An accepted one replaces the earlier one on the same symbol. wit `contract.respond`.
     pub(super) fn answer_contract(
         &self,
         now: Timestamp,
@@ -276,7 +276,7 @@ impl State {
         out.put(Change::PutContract(Arc::new(settled(contract, to, answer))));
     }
 
-    /// The proposer can withdraw an offer; only a person can withdraw an accepted contract.
+    /// Withdraws a contract: the proposer can withdraw an offer; only a person can withdraw an accepted contract.
     pub(super) fn withdraw_contract(
         &self,
         who: &Principal,
@@ -296,7 +296,7 @@ impl State {
         Ok(ContractWithdrawn { contract: Arc::new(settled(contract, ContractStatus::Withdrawn, None)) })
     }
 
-    /// Files were renamed, and the contracts on their symbols go along.
+    /// Notes files that were renamed: the contracts on their symbols go along.
     pub(super) fn follow_contracts(&self, verb: &FollowContracts, out: &mut Outbox) -> ContractsFollowed {
         let mut count = 0;
         for (id, file) in &verb.moves {
@@ -305,7 +305,7 @@ impl State {
                 continue;
             }
             let mut contract = Contract::clone(contract);
-            // A symbol that wanders from file to file is where it went last.
+            // A symbol that moves from file to file is most likely in the last one.
             contract.also.truncate(PLACES_MAX - 1);
             contract.also.insert(0, file.clone());
             out.put(Change::PutContract(Arc::new(contract)));
@@ -315,7 +315,7 @@ impl State {
     }
 }
 
-/// Files besides the first in which a contract's symbol is looked for.
+/// The highest number of files, after the first, in which a contract's symbol is looked for.
 const PLACES_MAX: usize = 8;
 
 fn settled(contract: &Contract, status: ContractStatus, answer: Option<(AgentId, Timestamp)>) -> Contract {

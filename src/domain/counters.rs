@@ -4,38 +4,38 @@ use serde::{Deserialize, Serialize};
 
 use provost_base::{ApplyId, ApprovalId, EffectId, EventSeq, Fence, MailSeq, PostSeq, Ticket};
 
-/// The last number handed out of each kind, and totals that pruning never lowers.
+/// The last number issued of each kind, and totals that pruning never lowers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Counters {
-    /// Number of the newest event.
+    /// The number of the newest event.
     pub event: EventSeq,
-    /// Number of the newest effect.
+    /// The number of the newest effect.
     pub effect: EffectId,
-    /// Number of the newest approval.
+    /// The number of the newest approval.
     pub approval: ApprovalId,
-    /// Number of the newest apply.
+    /// The number of the newest apply.
     pub apply: ApplyId,
-    /// Number of the newest mail, over all queues.
+    /// The number of the newest mail, over all queues.
     pub mail: MailSeq,
-    /// Number of the newest grant of a lock; places in lists of intents and contracts are such numbers, too.
+    /// The number of the newest grant of a lock; places in lists of intents and contracts are such numbers, too.
     pub fence: Fence,
-    /// Number of the newest place in a queue for a lock.
+    /// The number of the newest place in a queue for a lock.
     pub ticket: Ticket,
-    /// Number of the newest message between agents.
+    /// The number of the newest message between agents.
     pub post: PostSeq,
-    /// Number of the agent that was named last.
+    /// The number of the agent that was named last.
     pub named: u64,
-    /// Tasks that ended completed or cancelled, since the beginning.
+    /// The number of tasks that ended completed or cancelled, since the beginning.
     pub completed: u64,
-    /// Tasks that failed, since the beginning.
+    /// The number of tasks that failed, since the beginning.
     pub failed: u64,
-    /// Events on the timeline, since the beginning.
+    /// The number of events on the timeline, since the beginning.
     pub timeline: u64,
 }
 
 impl Counters {
-    /// Each of them, in one order.
+    /// Returns all counters, in a fixed order.
     pub(super) fn all(&self) -> [u64; 12] {
         let Self { event, effect, approval, apply, mail, fence, ticket, post, .. } = self;
         let Self { named, completed, failed, timeline, .. } = *self;
@@ -44,7 +44,7 @@ impl Counters {
         [event, effect, approval, apply, mail, fence, ticket, post, named, completed, failed, timeline]
     }
 
-    /// The same with so many of each number passed over that something outside may have kept. Numbers of events are dense.
+    /// Returns the counters with `step` numbers of each kind skipped, which something outside may have kept. Numbers of events are dense.
     #[must_use]
     pub fn skipped(self, step: u64) -> Self {
         Self {

@@ -7,7 +7,7 @@
 //!                          |   +--------> [offline] --- silence ------+
 //!                          +------------- any sign of life -----------+
 //! ```
-//! As long as an agent is at work, exactly one of them leads. When an agent falls silent, the daemon reports it once,
+//! As long as an agent is at work, exactly one agent leads. When an agent falls silent, the daemon reports it once,
 //! frees its claims, and elects the next lead in the same step. Agent Protocol, 3.1 and 3.2.
 
 mod event;
@@ -29,19 +29,19 @@ use provost_base::{AgentId, Fence, Timestamp};
 pub use event::{CrewChange, CrewEvent, Elected, Note, Origin, Seen};
 pub use refusal::CrewRefusal;
 
-/// Part of a member in the crew.
+/// The role of a member in the crew.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
-    /// Decides; one at a time.
+    /// Decides; one member at a time has this role.
     Lead,
-    /// Good at something; leads before workers do.
+    /// Has a special skill; becomes lead before workers do.
     Specialist,
-    /// Does what there is to do.
+    /// Does any work of the crew.
     Worker,
 }
 
-/// What a member is busy with.
+/// The activity of a member.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Standing {
@@ -53,7 +53,7 @@ pub enum Standing {
     Blocked,
     /// The member waits for a review of its work.
     WaitingReview,
-    /// The member is not there: it says so itself, or has fallen silent.
+    /// The member is away: it says so itself, or has fallen silent.
     Offline,
 }
 
@@ -62,31 +62,31 @@ pub enum Standing {
 pub struct Member {
     /// The name of the agent.
     pub id: AgentId,
-    /// The program that it runs as, in its own words.
+    /// The program that the member runs as, in its own words.
     pub tool: Box<str>,
-    /// The part that it asked for.
+    /// The role that the member asked for.
     pub asked: Role,
-    /// Whether it is the lead.
+    /// Whether the member is the lead.
     pub leads: bool,
-    /// What it is busy with.
+    /// The present activity of the member.
     pub standing: Standing,
-    /// What it can do, in its own words.
+    /// The member's capabilities, in its own words.
     pub capabilities: Vec<Box<str>>,
-    /// When it last announced itself.
+    /// When the member last announced itself.
     pub joined_at: Timestamp,
     /// When the member gave its last sign of life.
     pub seen_at: Timestamp,
-    /// Whether its silence was noticed already.
+    /// Whether the daemon has noticed the member's silence.
     pub gone: bool,
     /// A number that only orders lists: older ones first.
     pub place: Fence,
-    /// The share that it counts for.
+    /// The share to which the member counts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share: Option<Share>,
 }
 
 impl Member {
-    /// The part that it plays: of the members that asked to lead, only the lead has that part.
+    /// Returns the member's role: of the members that asked to lead, only the lead has that role.
     pub fn role(&self) -> Role {
         match self.asked {
             _ if self.leads => Role::Lead,
@@ -95,18 +95,18 @@ impl Member {
         }
     }
 
-    /// Whether it is there.
+    /// Checks whether the member is present.
     pub fn is_there(&self) -> bool {
         self.standing != Standing::Offline
     }
 }
 
-/// Everybody who is remembered.
+/// All members that are remembered.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Crew {
     all: BTreeMap<AgentId, Arc<Member>>,
     places: BTreeMap<Fence, AgentId>,
-    /// Those whose silence would be noticed, by their last sign of life.
+    /// Members whose silence would be noticed, by their last sign of life.
     heard: BTreeSet<(Timestamp, AgentId)>,
     lead: Option<AgentId>,
 }
@@ -133,33 +133,32 @@ impl Crew {
         }
     }
 
-    /// The member of this name, if there is one.
+    /// Returns the member with this name, if it exists.
     pub fn get(&self, id: &AgentId) -> Option<&Arc<Member>> {
         self.all.get(id)
     }
 
-    /// All of them, in the order in which they came.
+    /// Returns all members, in the order in which they came.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<Member>> {
         self.places.values().filter_map(|id| self.all.get(id))
     }
 
-    /// The present lead; `None` while no member is at work.
+    /// Returns the present lead; `None` while no member is at work.
     pub fn lead(&self) -> Option<&AgentId> {
         self.lead.as_ref()
     }
 
-    /// How many there are.
+    /// Returns the number of members.
     pub fn len(&self) -> usize {
         self.all.len()
     }
 
-    /// Whether the crew has no member.
+    /// Checks whether the crew has no member.
     pub fn is_empty(&self) -> bool {
         self.all.is_empty()
     }
 
-    /// The member that has been gone for longest.
-    /// Of all, or of those who are counted for one.
+    /// Returns the member that has been gone for longest, of all members or of one share.
     fn longest_gone(&self, of: Option<&Share>) -> Option<&Arc<Member>> {
         let theirs = |it: &&Arc<Member>| of.is_none() || it.share.as_ref() == of;
         self.all.values().filter(theirs).filter(|it| it.gone).min_by_key(|it| (it.seen_at, it.place))
@@ -167,18 +166,18 @@ impl Crew {
 }
 
 impl State {
-    /// When the silence of a member is noticed. Time in which the daemon did not run does not count as
+    /// Returns when the next silence of a member is noticed. Time in which the daemon did not run does not count as
     /// silence: no member could give a sign of life then.
     pub(super) fn next_silence(&self) -> Option<Timestamp> {
         self.crew.heard.first().map(|(seen, _)| self.silent_at(*seen))
     }
 
-    /// The time at which an agent counts as silent if it was last heard at the given time.
+    /// Returns the time at which an agent counts as silent if it was last heard at the given time.
     fn silent_at(&self, seen: Timestamp) -> Timestamp {
         let heard = self.awake_since.map_or(seen, |awake| awake.max(seen));
         let due = heard.after(self.settings.crew.dead_after);
         let Some(interval) = self.settings.crew.heartbeat_interval else { return due };
-        // It is looked for at whole multiples.
+        // Silence is checked at whole multiples of the interval.
         let every = i64::from(interval.as_millis());
         Timestamp(due.0.saturating_add((every - due.0.rem_euclid(every)) % every))
     }
@@ -188,7 +187,7 @@ impl State {
         late.map(|(_, id)| id.clone()).collect()
     }
 
-    /// Agent Protocol, `POST /agents/announce`. A member that announces itself again starts over, and keeps the lead.
+    /// Takes in a member. A member that announces itself again starts over, and keeps the lead. Agent Protocol, `POST /agents/announce`.
     pub(super) fn join_crew(
         &self,
         now: Timestamp,
@@ -237,7 +236,7 @@ impl State {
         Ok(CrewJoined { member })
     }
 
-    /// Makes room for one member more of those who share so, if there is none.
+    /// Makes room for one more member of this share, if there is no room.
     fn make_room_in_crew(&self, share: &Share, out: &mut Outbox) -> Result<(), Refusal> {
         let theirs = self.crew.all.values().filter(|it| it.share.as_ref() == Some(share)).count();
         let crowd = (theirs >= MEMBERS_OF_ONE_MAX).then_some(share);
@@ -257,8 +256,8 @@ impl State {
         Ok(())
     }
 
-    /// Agent Protocol, `DELETE /agents/:id`. The member's claims are freed. An agent that was no
-    /// member gets no error.
+    /// Removes a member, and frees its claims. An agent that was not a member gets no error. Agent Protocol,
+    /// `DELETE /agents/:id`.
     pub(super) fn leave_crew(&self, who: &Principal, verb: &LeaveCrew, out: &mut Outbox) -> CrewLeft {
         let Some(member) = self.crew.get(who.agent()) else { return CrewLeft { was_there: false } };
         if verb.only_if_idle && self.claims.of(&member.id).next().is_some() {
@@ -273,7 +272,7 @@ impl State {
         CrewLeft { was_there: true }
     }
 
-    /// Agent Protocol, `POST /agents/:id/heartbeat`.
+    /// Notes a sign of life. Agent Protocol, `POST /agents/:id/heartbeat`.
     pub(super) fn beat_crew(
         &self,
         now: Timestamp,
@@ -294,7 +293,7 @@ impl State {
         Ok(CrewBeaten)
     }
 
-    /// Agent Protocol, `PATCH /agents/:id/status`.
+    /// Changes a member's standing. Agent Protocol, `PATCH /agents/:id/status`.
     pub(super) fn move_member(
         &self,
         now: Timestamp,
@@ -309,7 +308,7 @@ impl State {
         Ok(MemberMoved)
     }
 
-    /// A member sent a heartbeat. A present member leads if no other does; a leaving member loses the lead.
+    /// Notes a member's sign of life. A present member leads if no other does; a leaving member loses the lead.
     fn seen_at_work(&self, now: Timestamp, member: &Member, standing: Standing, out: &mut Outbox) {
         let there = standing != Standing::Offline;
         let leads = there && (member.leads || self.crew.lead().is_none());
@@ -323,7 +322,7 @@ impl State {
         }
     }
 
-    /// A person names the lead.
+    /// Makes a member the lead, as a person says.
     pub(super) fn appoint_lead(
         &self,
         who: &Principal,
@@ -343,7 +342,7 @@ impl State {
         Ok(LeadAppointed)
     }
 
-    /// A member has given no sign of life for as long as it may. Its lead and its claims are others' now.
+    /// Handles a member that has been silent for too long: it loses the lead and its claims.
     pub(super) fn fall_silent(&self, id: &AgentId, out: &mut Outbox) {
         let Some(member) = self.crew.get(id) else { return };
         if member.is_there() {
@@ -357,10 +356,11 @@ impl State {
         }
     }
 
-    /// Another member leads, if one is present.
+    /// Makes another member the lead, if one is present.
     fn succeed(&self, departed: &AgentId, out: &mut Outbox) {
         let pinned = self.settings.crew.lead.as_ref();
-        // The best is the smallest: asked for by the configuration, by itself, a specialist, the oldest.
+        // The smallest rank is the best: first the member that the configuration names, then one that asked to
+        // lead, a specialist, the oldest.
         let rank = |it: &&Arc<Member>| {
             let worker = it.asked == Role::Worker;
             (Some(&it.id) != pinned, it.asked != Role::Lead, worker, it.joined_at, it.place)
@@ -385,7 +385,7 @@ impl State {
 }
 
 impl State {
-    /// Carries out what has become of the crew.
+    /// Applies a change to the crew.
     pub(super) fn apply_to_crew(&mut self, change: &CrewChange) {
         match change {
             CrewChange::PutMember(it) => self.crew.put(it.clone()),

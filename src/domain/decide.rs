@@ -1,7 +1,7 @@
 //! Decides a command: scope, then policy if the verb's row says so, then the rule.
 //!
-//! A granted command is judged again. Its row says what happens then: it runs at once, or is kept as a grant that its
-//! asker redeems with the same request.
+//! A granted command is judged again. Then, as its row says, it runs at once, or is kept as a grant that its asker
+//! redeems with the same request.
 
 use super::approval::Question;
 use super::command::{AnswerApproval, Answered};
@@ -33,7 +33,7 @@ pub(super) fn decide(
     command.decide(state, judge, call, out)
 }
 
-/// The path of every verb that policy has a say over.
+/// Decides a verb that is subject to policy.
 pub(super) fn by_policy(
     state: &State,
     judge: &dyn Judge,
@@ -42,8 +42,8 @@ pub(super) fn by_policy(
     verb: &dyn Judged,
     out: &mut Outbox,
 ) -> Result<Answer<Reply>, Refusal> {
-    // A person at the terminal is the root of authority; policy has a say over agents that approve, whose names
-    // tokens keep, and over what changes the user's files. Whether a host's dialog counts is for the rule that asked.
+    // A person at the terminal is the root of authority. Policy rules on agents that approve, whose names tokens
+    // keep, and on changes to the user's files. Whether a host's dialog counts is decided by the rule that asked.
     if (call.who.is_person() || call.who.is_host_dialog())
         && let Some(done) = verb.by_person(state, judge, &call, out)
     {
@@ -72,7 +72,7 @@ pub(super) fn by_policy(
         Decision::Deny { rule, reason } => no(rule, reason, judged, out),
         Decision::NeedApproval { rule, reason, terms, wait, again, by } => {
             match verb.turn() {
-                // An answer that waited for an answer would never end, and who has a token made waits for it.
+                // An answer that waits for an answer would never end, and the caller that has a token made waits for the token.
                 Turn::NeverWaits => return no(rule, reason, None, out),
                 Turn::Redeemed(it) => {
                     let (asker, question) = (call.who.agent(), it.question());
@@ -90,7 +90,7 @@ pub(super) fn by_policy(
             }
             state.tasks.room_for(&call.who.share(), &state.settings)?;
             let wait: Ttl = wait.min(state.settings.approval_wait_max);
-            // Who has a patience of its own has gone by then, and asks no more.
+            // An asker with a time limit of its own is gone by then, and no longer asks.
             let (wait, again) = match verb.patience() {
                 Some(patience) => (patience.min(wait), 0),
                 None => (wait, again),
@@ -102,7 +102,7 @@ pub(super) fn by_policy(
     }
 }
 
-/// What the rules say, with the yes that a person brings along; and what they were asked, where they alone have decided it.
+/// Returns the rules' decision, with the consent that a person brings along; and the rules' input, if they alone have decided.
 fn asked_of_rules(
     judge: &dyn Judge,
     call: &Call<'_>,
@@ -113,7 +113,7 @@ fn asked_of_rules(
         Decision::NeedApproval { rule, terms, .. } if verb.brings_a_yes(call.who) => {
             (Decision::Allow { rule, terms }, None)
         }
-        // Without a working directory that any rules allow, there is nothing to ask other rules about.
+        // Without a working directory that any rules allow, other rules cannot be asked.
         decision if call.facts.directory_refused.is_some() => (decision, None),
         decision => (decision, JudgedRequest::of(call.who, command, &call.facts)),
     }
@@ -176,7 +176,7 @@ impl Judged for AnswerApproval {
     }
 }
 
-/// Carries out what an approver decided.
+/// Carries out an approver's decision.
 fn answer(
     state: &State,
     judge: &dyn Judge,
@@ -205,8 +205,8 @@ fn answer(
     Ok(Answered { task, failed: failed.map(|(why, _)| why) })
 }
 
-/// The grant is checked once more: rules may have become stricter since the question was asked, and the worker
-/// may have become another one.
+/// Checks a grant once more: the rules may have become stricter since the question was asked, and the worker's
+/// program may have changed.
 fn grant(
     state: &State,
     judge: &dyn Judge,
@@ -234,7 +234,7 @@ fn grant(
             task.terms = task.terms.within(&still_allowed(state, judge, call, parked, facts)?);
             task.travel.iter_mut().for_each(|it| it.granted_by = Some(call.who.clone()));
             let mark = out.mark();
-            // Its facts are of the machine where it was asked.
+            // The facts are about the machine where the question was asked.
             out.owes_at(parked.daemon);
             let ran = it.run_granted(state, call.now, parked, task, judge.version(), out);
             out.owes_at(state.here);
@@ -243,12 +243,12 @@ fn grant(
                 refused(refusal)
             })
         }
-        // No rule can have asked about it.
+        // No rule can have asked about such a verb.
         Turn::NeverWaits => Err(refused(Refusal::ApprovalNotFound(parked.id))),
     }
 }
 
-/// The terms under which the rules of now let a granted command go on.
+/// Returns the terms under which the present rules still allow a granted command.
 fn still_allowed(
     state: &State,
     judge: &dyn Judge,
@@ -272,7 +272,7 @@ fn denied(parked: &Parked, rule: &RuleId, reason: Box<str>) -> (Box<str>, Failur
 }
 
 impl State {
-    /// Rate and concurrency limits that came with the permission.
+    /// Checks the rate and concurrency limits that came with the permission.
     pub(super) fn over_limits(
         &self,
         now: Timestamp,
@@ -294,7 +294,7 @@ impl State {
         Some(format!("rule {rule} has been used as often as it allows; again in {seconds}s").into())
     }
 
-    /// A parked command will not be carried out: its task fails, its asker is told.
+    /// Gives up a parked command: its task fails, and its asker is told.
     pub(super) fn give_up_parked(
         &self,
         now: Timestamp,

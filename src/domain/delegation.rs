@@ -20,7 +20,7 @@ impl Judged for Delegate {
         Some(self)
     }
 
-    /// Repeats, workers that take nothing on, and a working directory outside the workspace.
+    /// Settles repeats, workers that accept no tasks, and working directories outside of the workspace.
     fn settled(
         &self,
         state: &State,
@@ -78,7 +78,7 @@ impl Judged for Delegate {
         QuestionKind::Work
     }
 
-    /// DevIt 1.6: central files and long test runs are `medium`; what leaves the jail is ours to call `high`.
+    /// Returns the risk. DevIt 1.6: central files and long test runs are `medium`. Provost adds `high` for everything that leaves the jail.
     fn risk(&self, facts: &Facts) -> Risk {
         let central = |path: &str| path.contains("main.rs") || path.contains("lib.rs");
         let outside = facts.network != Network::None
@@ -93,7 +93,7 @@ impl Judged for Delegate {
         }
     }
 
-    /// The task that it would have made has failed.
+    /// Records the task that the command would have made as failed.
     fn denied(&self, state: &State, call: &Call<'_>, rule: &RuleId, why: &Failure, out: &mut Outbox) {
         let permit = Permit { rule: rule.clone(), terms: Terms::default() };
         let task = self.draft(state, call.now, call.who, &call.facts, permit);
@@ -128,7 +128,7 @@ impl Runs for Delegate {
     }
 }
 
-/// Why a host that is being drained begins nothing.
+/// The reason why a host that is being drained begins no task.
 const DRAINS: &str = "this host is being drained and takes no new tasks; ask on another machine";
 
 fn start(
@@ -147,19 +147,19 @@ fn start(
 }
 
 impl Command {
-    /// The work that rules look at, where it is a delegation.
+    /// Returns the work that rules look at, if the command is a delegation.
     pub fn work(&self) -> Option<&Delegate> {
         self.judged()?.work()
     }
 
-    /// The action that rules name for it; `None` where they have no say.
+    /// Returns the action that rules name for it; `None` if policy does not apply.
     pub fn action(&self) -> Option<Action> {
         Some(self.judged()?.action())
     }
 }
 
 impl Delegate {
-    /// Only where the jail keeps a worker from writing `.git`, a run works in a work tree of the repository.
+    /// Checks that the worker's jail keeps it from writing `.git`: only then may its run work in a work tree of the repository.
     fn can_have_its_work_tree(&self, facts: &Facts) -> Result<(), Refusal> {
         if self.work_tree.is_none() {
             return Ok(());
@@ -182,7 +182,7 @@ impl Delegate {
     }
 }
 
-/// A repeated request gets the answer that the first one got.
+/// Returns the answer for a repeated request, which is that of the first one.
 fn as_it_stands(task: &Task) -> Answer<Reply> {
     match (&task.state, &task.failure) {
         (TaskState::Awaiting { approval }, _) => Answer::Parked(*approval),

@@ -1,4 +1,4 @@
-//! Effects: what is owed to the outside world, and how a start finds it.
+//! Effects: actions that the daemon owes to the outside world, and their form after a start.
 
 use std::sync::Arc;
 
@@ -7,18 +7,18 @@ use serde::{Deserialize, Serialize};
 use super::{Change, Deed, Notice, OutgoingNotice, Principal};
 use provost_base::{AgentId, ApplyId, DaemonId, EffectId, Fence, JobId, TaskId};
 
-/// Something owed to the outside world: stored with the change that caused it, carried out after the commit.
+/// An action owed to the outside world: stored with the change that caused it, carried out after the commit.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Effect {
     /// Start a worker of the configuration in the jail. At most once.
     SpawnWorker {
-        /// The task that it is to do.
+        /// The task that the worker does.
         task: TaskId,
     },
     /// End a worker that runs. At least once.
     StopWorker {
-        /// The task that it works on.
+        /// The task that the worker works on.
         task: TaskId,
         /// The reason, for the task's result.
         reason: Box<str>,
@@ -30,7 +30,7 @@ pub enum Effect {
     },
     /// Send a notice to an address elsewhere. At least once, each time with the same id.
     SendNotice {
-        /// What is sent, and to which address of the configuration.
+        /// The notice, and the address of the configuration to which it goes.
         notice: Arc<OutgoingNotice>,
     },
     /// Release the hooks of a task that were owed before. At least once.
@@ -45,35 +45,35 @@ pub enum Effect {
     },
     /// Take a picture of the screen. At most once, and not after a restart: no agent expects it then.
     Capture {
-        /// The task that the picture is the result of.
+        /// The task whose result is the picture.
         task: TaskId,
         /// The agent that asked, so that the core can ask the rules once more.
         asker: Principal,
     },
-    /// Carry out an editor's job. One whose runs have begun is not begun a second time: the next start ends it.
+    /// Carry out an editor's job. A job whose runs have begun is not begun a second time: the next start ends it.
     RunJob {
         /// The job, whose request is in the store.
         job: JobId,
     },
-    /// Write the files of an apply. At most once: who asked has their new contents, and the next start finds out how far it
-    /// came.
+    /// Write the files of an apply. At most once: its asker has the new contents, and the next start finds out how
+    /// far it came.
     WriteFiles {
         /// The apply, whose record has the old contents.
         apply: ApplyId,
         /// The agent that asked for it.
         by: AgentId,
-        /// The task whose changes it writes; `None` where they are no task's.
+        /// The task whose changes the apply writes; `None` if they are no task's.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         of: Option<TaskId>,
     },
-    /// Merge branches of the queue, one after the other. At least once: each entry says how far it came.
+    /// Merge branches of the queue, one after the other. At least once: each entry has its progress on record.
     RunMerges {
         /// The numbers of the entries, in order.
         numbers: Vec<Fence>,
-        /// The user, as whom checks are delegated.
+        /// The user in whose name checks are delegated.
         asker: Principal,
     },
-    /// Remove from the disk what a run has changed, since that is discarded. At least once.
+    /// Remove a run's discarded changes from the disk. At least once.
     DropChanges {
         /// The task of that run.
         task: TaskId,
@@ -94,7 +94,7 @@ pub struct Owed {
 }
 
 impl Owed {
-    /// The change that brings it back to memory at a start; `None` where memory does not have it.
+    /// Returns the change that brings the effect back to memory at a start; `None` if it is not kept in memory.
     pub fn in_memory(&self) -> Option<Change> {
         match &self.effect {
             Effect::RunHook { notice } => Some(Change::OweHook(self.id, notice.clone())),

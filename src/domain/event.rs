@@ -21,17 +21,17 @@ pub struct Event {
     pub seq: EventSeq,
     /// When the engine decided it.
     pub at: Timestamp,
-    /// The agent that caused it; `provost` for what the daemon did by itself.
+    /// The agent that caused it; `provost` for actions of the daemon itself.
     pub actor: AgentId,
     /// The change that happened, with its particulars.
     pub kind: EventKind,
-    /// The host whose daemon has decided it; that of a daemon which writes alone where there are no others.
+    /// The host whose daemon has decided it; without other hosts, the host of the only daemon.
     #[serde(default, skip_serializing_if = "HostId::is_alone")]
     pub host: HostId,
 }
 
-/// What happened. Names and numbers only: goals and outputs appear as digests and lengths; messages between agents
-/// alone are kept here.
+/// The kind of change. It has names and numbers only: goals and outputs appear as digests and lengths; only
+/// messages between agents are kept whole.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EventKind {
@@ -41,7 +41,7 @@ pub enum EventKind {
         version: Option<Box<str>>,
         /// Capabilities that the agent announced; not trusted.
         caps: Vec<Box<str>>,
-        /// Process id as announced.
+        /// The process id as announced.
         pid: Option<u64>,
     },
     /// An agent that was not known any more gave a sign of life.
@@ -50,27 +50,27 @@ pub enum EventKind {
     TaskDelegated {
         /// The id of the new task.
         task: TaskId,
-        /// The worker that is to do it.
+        /// The worker that should do it.
         worker: AgentId,
         /// The tool that policy was asked about.
         tool: Box<str>,
         /// The rule that allowed it.
         rule: RuleId,
-        /// Digest of the rules in force.
+        /// The digest of the rules in force.
         policy: Digest,
-        /// Digest of the request.
+        /// The digest of the request.
         request: Digest,
-        /// Directory it works in.
+        /// The directory that the task works in.
         working_dir: Option<Box<str>>,
-        /// The approval it went through, if it did.
+        /// The approval of the delegation, if it needed one.
         approval: Option<ApprovalId>,
-        /// What the rules were asked, where they alone have decided it.
+        /// The rules' input, if they alone have decided.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         judged: Option<Box<JudgedRequest>>,
     },
     /// Policy denied a command.
     Denied {
-        /// Name of the verb, as in the table of verbs.
+        /// The name of the verb, as in the table of verbs.
         verb: Box<str>,
         /// The task that it would have made.
         task: Option<TaskId>,
@@ -80,9 +80,9 @@ pub enum EventKind {
         rule: RuleId,
         /// The rule's reason, for callers.
         reason: Box<str>,
-        /// Digest of the rules in force.
+        /// The digest of the rules in force.
         policy: Digest,
-        /// What the rules were asked, where they alone have decided it, and no count of what went before.
+        /// The rules' input, if they alone have decided, without a count of earlier uses.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         judged: Option<Box<JudgedRequest>>,
     },
@@ -98,14 +98,14 @@ pub enum EventKind {
         /// The task that the process works on.
         task: TaskId,
     },
-    /// A task runs in a directory where others run.
+    /// A task runs in a directory where other tasks run.
     TaskBeside {
         /// A task that runs in that directory.
         task: TaskId,
-        /// The tasks that run there beside it.
+        /// The other tasks that run there.
         others: Vec<TaskId>,
     },
-    /// A run has left something that runs later, or could not be compared.
+    /// A run has left a file that runs later, or could not be compared.
     TaskTainted {
         /// The task whose run it was.
         task: TaskId,
@@ -113,21 +113,21 @@ pub enum EventKind {
         findings: Vec<Finding>,
         /// Findings that are not listed.
         more: u32,
-        /// Why the comparison is incomplete.
+        /// The reason why the comparison is incomplete.
         unknown: Option<Box<str>>,
     },
     /// Files that a delegation wanted watched have changed.
     FilesChanged {
         /// The task of that delegation.
         task: TaskId,
-        /// How many have changed since the task began.
+        /// The number of files that have changed since the task began.
         count: u32,
     },
     /// A picture of the screen was taken.
     ScreenCaptured {
-        /// The task that the picture is the result of.
+        /// The task whose result is the picture.
         task: TaskId,
-        /// Digest of the picture's file.
+        /// The digest of the picture's file.
         picture: Digest,
         /// The size of that file, in bytes.
         bytes: u64,
@@ -140,7 +140,7 @@ pub enum EventKind {
         to: Status,
         /// The status word, as the worker wrote it.
         said: Box<str>,
-        /// Digest of the report.
+        /// The digest of the report.
         report: Digest,
     },
     /// A task has come to its end.
@@ -149,9 +149,9 @@ pub enum EventKind {
         task: TaskId,
         /// Whether it was completed, failed or cancelled.
         status: Status,
-        /// Why it failed, when it did.
+        /// The reason for the failure, if it failed.
         failure: Option<Failure>,
-        /// Digest of the report.
+        /// The digest of the report.
         report: Digest,
         /// Tokens and cost, as the worker reports them.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -162,23 +162,23 @@ pub enum EventKind {
         /// The task of that notification.
         task: TaskId,
     },
-    /// The changes that a task's run has made in its private copy are forgotten for good.
+    /// The changes of a task's run in its private copy are forgotten for good.
     ChangesDiscarded {
         /// The task of that run.
         task: TaskId,
-        /// How many files were kept of it.
+        /// The number of the run's files that were kept.
         files: u32,
     },
-    /// The commit with the changes that a task's run has made is in a branch of the user's.
+    /// The commit with the changes of a task's run is in a branch of the user.
     ChangesMerged {
         /// The task of that run.
         task: TaskId,
-        /// The branch into which it was merged.
+        /// The branch into which the commit was merged.
         into: Box<str>,
     },
     /// A notification hook will not run: too many are owed.
     HookDropped {
-        /// The task that it was to report.
+        /// The task whose end the hook should have reported.
         task: TaskId,
         /// The effect that is not owed any more.
         effect: EffectId,
@@ -191,7 +191,7 @@ pub enum EventKind {
         to: AgentId,
         /// The kind of message, in one word.
         what: Box<str>,
-        /// The task that it is about, if any.
+        /// The task that the message is about, if any.
         task: Option<TaskId>,
     },
     /// A message has reached its recipient.
@@ -205,7 +205,7 @@ pub enum EventKind {
     MailDropped {
         /// The agent in whose queue they were.
         to: AgentId,
-        /// How many messages were given up.
+        /// The number of messages that were given up.
         count: u32,
         /// The reason, in words for people.
         why: Box<str>,
@@ -214,22 +214,22 @@ pub enum EventKind {
     ApprovalAsked {
         /// The number of the approval.
         approval: ApprovalId,
-        /// Name of the verb, as in the table of verbs.
+        /// The name of the verb, as in the table of verbs.
         verb: Box<str>,
-        /// The task that it would make.
+        /// The task that the command would make.
         task: Option<TaskId>,
         /// The rule that asks.
         rule: RuleId,
-        /// Digest of the rules in force.
+        /// The digest of the rules in force.
         policy: Digest,
-        /// Digest of what is shown to the approver.
+        /// The digest of what is shown to the approver.
         shown: Digest,
         /// The end of the time in which an answer counts.
         expires_at: Timestamp,
-        /// What the rules were asked.
+        /// The rules' input.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         judged: Option<Box<JudgedRequest>>,
-        /// The approvers that the rule admits, by which an answer of another host is checked that came while the asked one did not run.
+        /// The approvers that the rule admits, for the check of an answer that another host gave while the asking daemon did not run.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         by: Vec<Approver>,
     },
@@ -239,9 +239,9 @@ pub enum EventKind {
         approval: ApprovalId,
         /// Whether the command was granted or denied.
         verdict: Verdict,
-        /// By what proof (`passkey`, `weak-human`, `desktop`, `host-dialog`, `key`).
+        /// The approver's proof (`passkey`, `weak-human`, `desktop`, `host-dialog`, `key`).
         proof: Box<str>,
-        /// What the passkey has signed, where the proof is one.
+        /// The word that the passkey has signed, if the proof is a passkey.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         signed: Option<Box<SignedWord>>,
     },
@@ -254,13 +254,13 @@ pub enum EventKind {
     ApprovalAskedAgain {
         /// The approval that goes on waiting.
         approval: ApprovalId,
-        /// The task that it would make.
+        /// The task that the command would make.
         task: Option<TaskId>,
-        /// Digest of what is shown to the approver; the same as before.
+        /// The digest of what is shown to the approver; the same as before.
         shown: Digest,
-        /// How often it was asked again so far.
+        /// The number of times that it has been asked again so far.
         asked: u32,
-        /// How often it is going to be asked again.
+        /// The number of times that it will still be asked again.
         left: u32,
         /// The end of the time in which an answer counts.
         expires_at: Timestamp,
@@ -287,7 +287,7 @@ pub enum EventKind {
         until: Timestamp,
         /// Whether the agent had the lock before.
         refreshed: bool,
-        /// What its agent says that it is for, so that it is found by these words.
+        /// The purpose of the lock in the agent's words, by which the event is found.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<Box<str>>,
     },
@@ -309,18 +309,18 @@ pub enum EventKind {
         /// The agent that has the lock, or waits for it already.
         by: AgentId,
     },
-    /// An agent waits for a lock no longer, and does not have it.
+    /// An agent no longer waits for a lock, and does not have it.
     LockWaitEnded {
         /// The symbol that it waited for.
         symbol: SymbolPath,
         /// The agent that waited.
         agent: AgentId,
     },
-    /// An agent was not let wait for a lock, since a circle of agents would wait for each other.
+    /// An agent was refused a wait for a lock, since a circle of agents would wait for each other.
     LockWaitRefused {
         /// The symbol that it wanted to wait for.
         symbol: SymbolPath,
-        /// The agents in the circle, the one that was refused first; the first few of many.
+        /// The agents in the circle, beginning with the refused one; the first few of many.
         circle: Vec<AgentId>,
     },
     /// An intent was declared.
@@ -329,12 +329,12 @@ pub enum EventKind {
         intent: IntentId,
         /// The files that will change; the first few.
         files: Vec<RepoPath>,
-        /// How many conflicts its owner was told about.
+        /// The number of conflicts that its owner was told about.
         conflicts: u32,
     },
-    /// An intent goes on, or has ended.
+    /// The status of an intent has changed.
     IntentMoved {
-        /// The intent that was moved.
+        /// The intent whose status has changed.
         intent: IntentId,
         /// The agent that declared it.
         owner: AgentId,
@@ -347,19 +347,19 @@ pub enum EventKind {
         contract: ContractId,
         /// The symbol that it is about.
         symbol: SymbolPath,
-        /// Digest of the signature.
+        /// The digest of the signature.
         signature: Digest,
     },
     /// A contract was answered, replaced or taken back.
     ContractMoved {
-        /// The contract that was moved.
+        /// The contract whose status has changed.
         contract: ContractId,
         /// The symbol that it is about.
         symbol: SymbolPath,
         /// The status that it has now.
         to: ContractStatus,
     },
-    /// What two agents have through different doors is in the same place; the actor came later.
+    /// Reservations of two agents through different doors are in the same place; the actor's is the later one.
     StakesMet {
         /// The file in which they meet.
         file: RepoPath,
@@ -372,20 +372,20 @@ pub enum EventKind {
         /// The place or the purpose, as the other agent wrote it.
         asked: Box<str>,
     },
-    /// A message between agents. The journal is the only place that keeps its text.
+    /// A message between agents. Only the journal keeps its text.
     Published {
         /// The message's number, over all inboxes.
         n: PostSeq,
         /// The message, with its whole text.
         post: Post,
-        /// By what its sender has proven the name in it; `None` where it only says so.
+        /// The proof of the sender's name in the message; `None` if the sender only claims it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         proof: Option<Proof>,
-        /// The question of a task's agent that it answers, where the agent's program waits for that.
+        /// The question that the message answers, if a program of a task's agent waits for the answer.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         answers: Option<PostSeq>,
     },
-    /// A message that was kept for an agent is in its inbox.
+    /// A message that was kept for an agent is in its inbox now.
     PostDelivered {
         /// The message's number in that inbox.
         n: PostSeq,
@@ -399,37 +399,37 @@ pub enum EventKind {
         /// The last number that is not in it.
         after: PostSeq,
     },
-    /// Something that happened in the crew.
+    /// An event of the crew.
     Crew(CrewEvent),
-    /// A token is good from now on.
+    /// A token is valid from now on.
     TokenMinted {
-        /// The agent as which its bearer speaks.
+        /// The agent that its bearer acts as.
         agent: AgentId,
         /// The token's public id.
         token: Box<str>,
         /// The rights of its bearer.
         scopes: Scopes,
-        /// The moment from which it is good no more.
+        /// The time after which it is not valid.
         expires_at: Timestamp,
     },
-    /// A token is good no more.
+    /// A token is no longer valid.
     TokenEnded {
-        /// The agent as which its bearer spoke.
+        /// The agent that its bearer acted as.
         agent: AgentId,
         /// The token's public id.
         token: Box<str>,
-        /// How it has ended, in a word.
+        /// The reason for its end, in a word.
         why: Box<str>,
     },
-    /// Something that happened to what an editor has asked for.
+    /// An event of an editor's job.
     Job(JobEvent),
-    /// Files were written for an agent.
+    /// A step of an apply: files that are written for an agent.
     Apply(ApplyEvent),
-    /// Something happened with branches that are to be merged.
+    /// An event about branches that wait to be merged.
     Merge(MergeEvent),
-    /// Something happened with tools of hosts.
+    /// An event about tools of hosts.
     Permission(PermissionEvent),
-    /// A step of what is said to the agent of a task.
+    /// A step of a conversation with a task's agent.
     Talk(TalkEvent),
     /// A step of a task that waits its turn.
     Queue(QueueEvent),
@@ -446,28 +446,28 @@ pub enum EventKind {
     PasskeyAdded {
         /// The passkey, with its public key.
         passkey: Box<Passkey>,
-        /// What a known passkey has signed for it, if one has.
+        /// The word that a known passkey has signed for it, if one has.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         vouched: Option<Box<SignedWord>>,
     },
-    /// A passkey counts no more.
+    /// A passkey no longer counts.
     PasskeyRevoked {
         /// The credential's id, base64url.
         id: Box<str>,
         /// Its name for people.
         name: Box<str>,
-        /// What a passkey has signed for that, unless a person said it at a terminal.
+        /// The word that a passkey has signed for this, unless a person did it at a terminal.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         signed: Option<Box<SignedWord>>,
     },
     /// All passkeys were given up, and none counts for a while.
     PasskeysReset {
-        /// How many there were.
+        /// The number of passkeys before the reset.
         revoked: u32,
-        /// From when passkeys count again.
+        /// The time from which passkeys count again.
         until: Timestamp,
     },
-    /// A browser is told from now on, by its push service.
+    /// A browser gets notices from now on, through its push service.
     PushAdded {
         /// The id of the subscription.
         id: Box<str>,
@@ -478,22 +478,22 @@ pub enum EventKind {
         /// The page at which it was subscribed.
         origin: Box<str>,
     },
-    /// A browser gets no more notices.
+    /// A browser no longer gets notices.
     PushRemoved {
         /// The id of the subscription.
         id: Box<str>,
         /// Its name for people.
         name: Box<str>,
-        /// Why, in words.
+        /// The reason, in words.
         why: Box<str>,
     },
-    /// A person has signed a verb with a passkey; what it does follows, unless it is refused.
+    /// A person has signed a verb with a passkey; the verb's own events follow, unless it is refused.
     WordSaid(Box<SayWord>),
     /// Something that happened outside the core.
     Recorded {
         /// The kind of occurrence: `daemon.started`, `key.added`, `policy.loaded`, ...
         what: Box<str>,
-        /// An ident or a file that it is about.
+        /// An ident or a file that the event is about.
         subject: Box<str>,
         /// Particulars, without secrets.
         details: Json,
@@ -501,12 +501,12 @@ pub enum EventKind {
 }
 
 impl EventKind {
-    /// Whether there is text in it that is as long as its writer likes.
+    /// Checks whether the event has text that may be as long as its writer likes.
     pub fn may_be_large(&self) -> bool {
         matches!(self, EventKind::Published { .. } | EventKind::Crew(_) | EventKind::Recorded { .. })
     }
 
-    /// The kind's name as stored and filtered by.
+    /// Returns the kind's name, as it is stored and as filters name it.
     pub fn name(&self) -> &'static str {
         match self {
             EventKind::AgentRegistered { .. } => "agent_registered",
@@ -567,7 +567,7 @@ impl EventKind {
         }
     }
 
-    /// The task this is about, for those who follow one.
+    /// Returns the task that the event is about, for readers that follow one task.
     pub fn task(&self) -> Option<&TaskId> {
         match self {
             EventKind::TaskDelegated { task, .. }

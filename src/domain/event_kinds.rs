@@ -1,4 +1,4 @@
-//! The names of all kinds of events, as they are stored: those of the variants of [`EventKind`], which serde knows.
+//! The names of all kinds of events, as they are stored: serde takes them from the variants of [`EventKind`].
 
 use std::fmt;
 
@@ -7,10 +7,10 @@ use serde::forward_to_deserialize_any;
 
 use super::{ApplyEvent, CrewEvent, EventKind, JobEvent, MergeEvent, PermissionEvent, QueueEvent, TalkEvent};
 
-/// The variants of [`EventKind`] that hold a kind of their own, and go by its name.
+/// The names of those variants of [`EventKind`] that hold another enum of events.
 const GROUPS: [&str; 7] = ["crew", "job", "apply", "merge", "permission", "talk", "queue"];
 
-/// All names by which events can be asked for.
+/// Returns all names by which events can be filtered.
 pub fn event_kinds() -> impl Iterator<Item = &'static str> {
     let single = names_of::<EventKind>().iter().filter(|it| !GROUPS.contains(it));
     let grouped = [
@@ -29,7 +29,7 @@ fn names_of<T: Deserialize<'static>>() -> &'static [&'static str] {
     T::deserialize(Names).err().map_or(&[], |Found(names)| names)
 }
 
-/// Has nothing to read, and tells what could be read.
+/// A deserializer without input, which collects the names of the variants that could be read.
 struct Names;
 
 #[derive(Debug)]

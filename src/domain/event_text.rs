@@ -1,12 +1,12 @@
-//! An event as JSON. Reading each kind of event is much code: it is compiled here, once, and not in each crate that reads some.
+//! An event as JSON. The code that reads all kinds of events is large: it is compiled here, once, and not in each crate that reads events.
 
 use super::Event;
 
 impl Event {
-    /// The event that a text has, as it is stored.
+    /// Reads an event from its stored text.
     ///
     /// # Errors
-    /// What is no event, or one of a newer version.
+    /// The text is not an event, or is one of a newer version.
     pub fn from_json(text: &str) -> Result<Self, serde_json::Error> {
         serde_json::from_str(text)
     }

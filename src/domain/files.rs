@@ -2,7 +2,7 @@
 //!
 //! Work that was done in the jail is used outside of it. The scan report names the files that a run has left and
 //! that run later, by themselves or in a build; a task with such findings, or one that could not be compared, is
-//! *tainted*. It is a hint where to look, not a verdict: a person's changes in that time count too.
+//! *tainted*. The report says where to look and is not a verdict: it includes changes by people in that time.
 
 use std::sync::Arc;
 
@@ -18,18 +18,18 @@ use provost_base::{Json, Timestamp};
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FileChange {
-    /// It was not there before, or not as what it is now.
+    /// The file did not exist before, or not as this kind of file.
     New,
-    /// It is not the same as before.
+    /// The file's content differs.
     Changed,
-    /// It had another name.
+    /// The file had another name.
     Renamed,
-    /// It is not there any more.
+    /// The file does not exist any more.
     Removed,
 }
 
 impl FileChange {
-    /// The word for it.
+    /// Returns the word for it.
     pub fn as_str(self) -> &'static str {
         match self {
             FileChange::New => "new",
@@ -40,19 +40,19 @@ impl FileChange {
     }
 }
 
-/// Why a file matters after the run.
+/// The reason why a file matters after the run.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FindingKind {
-    /// Hooks and configuration of git, and half-done operations that it would take up again.
+    /// Hooks and configuration of git, and unfinished operations that git would take up again.
     Git,
     /// Settings of editors, shells, agents and the like that run later.
     Setting,
     /// A path that the configuration, or git's, names.
     Protected,
-    /// Runs with its owner's rights.
+    /// A file that runs with its owner's rights.
     Setuid,
-    /// A local socket: a program of the user's may connect to it, or listens there.
+    /// A local socket: a program of the user may connect to it, or listens there.
     Socket,
     /// A symbolic link that leads out of the workspace.
     Link,
@@ -69,7 +69,7 @@ pub enum FindingKind {
 }
 
 impl FindingKind {
-    /// The word for it.
+    /// Returns the word for it.
     pub fn as_str(self) -> &'static str {
         match self {
             FindingKind::Git => "git",
@@ -87,10 +87,10 @@ impl FindingKind {
     }
 }
 
-/// Something that a run has left and that runs later.
+/// A file that a run has left and that runs later.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Finding {
-    /// Relative to the workspace.
+    /// The path, relative to the workspace.
     pub path: Box<str>,
     /// The reason why the file matters.
     pub kind: FindingKind,
@@ -98,25 +98,25 @@ pub struct Finding {
     pub change: FileChange,
 }
 
-/// The files of a run that run later.
+/// The report on the files that a run has left and that run later.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ScanReport {
-    /// Files that run later, the gravest first; bounded.
+    /// Files that run later, the gravest first; a bounded number.
     pub findings: Vec<Finding>,
     /// Findings that are not listed.
     pub more: u32,
-    /// Why the comparison is incomplete. What was not looked at may be anything.
+    /// The reason why the comparison is incomplete; files that were not compared may contain anything.
     pub unknown: Option<Box<str>>,
 }
 
 impl ScanReport {
-    /// The report of a run that could not be compared at all.
+    /// Returns the report of a run that could not be compared at all.
     pub fn unknown(why: &str) -> Self {
         Self { unknown: Some(why.into()), ..Self::default() }
     }
 
-    /// Whether a person should look before running anything in the workspace.
+    /// Checks whether a person should look before running anything in the workspace.
     pub fn is_tainted(&self) -> bool {
         !self.findings.is_empty() || self.unknown.is_some()
     }
@@ -125,7 +125,7 @@ impl ScanReport {
 /// A file that matched a watch pattern and changed.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct WatchedFile {
-    /// Relative to the task's working directory.
+    /// The path, relative to the task's working directory.
     pub path: Box<str>,
     /// The kind of change since the task began.
     pub change: FileChange,
@@ -134,21 +134,21 @@ pub struct WatchedFile {
     pub from: Option<Box<str>>,
 }
 
-/// The changes of the files that a delegation wanted watched.
+/// The changes to the files that a delegation wanted watched.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Watched {
-    /// Against the beginning of the task; bounded.
+    /// Changes since the beginning of the task; a bounded number.
     pub files: Vec<WatchedFile>,
     /// Changed files that are not listed.
     pub more: u32,
-    /// Why some changes may be missing.
+    /// The reason why some changes may be missing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub incomplete: Option<Box<str>>,
 }
 
 impl Watched {
-    /// How many files have changed.
+    /// Returns how many files have changed.
     fn count(&self) -> usize {
         self.files.len() + self.more as usize
     }
@@ -159,19 +159,19 @@ impl Watched {
 }
 
 impl Task {
-    /// Whether its run has left something to be looked at; `None` for one that was not compared.
+    /// Returns whether the run has left files that a person should look at; `None` if it was not compared.
     pub fn tainted(&self) -> Option<bool> {
         self.handoff.as_ref().map(ScanReport::is_tainted)
     }
 
-    /// Its worker has it, if it had not before: from now on, files are watched.
+    /// Begins to watch files, if the worker gets the task only now.
     pub(super) fn watch_from_now_on(&self, out: &mut Outbox) {
         if matches!(self.state, TaskState::Queued { .. }) && !self.order.watch_patterns.is_empty() {
             out.owe(Effect::WatchFiles { task: self.id().clone() });
         }
     }
 
-    /// Metadata of a report, completed by what is known of the task's files.
+    /// Adds the known facts about the task's files to the metadata of a report.
     pub(super) fn with_files(&self, metadata: Option<Json>) -> Option<Json> {
         if self.handoff.is_none() && self.watched.is_none() {
             return metadata;
@@ -190,18 +190,18 @@ impl Task {
     }
 }
 
-/// When the run of a task ended that was over before.
+/// The metadata's member with the time at which a run ended after its task was over.
 const RUN_ENDED: &str = "run_ended";
 
-/// What a report says of the changes of a run: how they are written into the work tree, which files those are, and what
-/// was not kept.
+/// The metadata's member about the changes of a run: how to write them into the work tree, their files, and the
+/// changes that were not kept.
 const APPLY: &str = "apply";
 const LEFT_OUT: &str = "left_out";
 const KEPT: [&str; 3] = [APPLY, "artifacts", LEFT_OUT];
 
 impl State {
-    /// What was found out about a task's files. A task may be over by then: a cancelled worker has left
-    /// something too.
+    /// Records the findings about a task's files. The task may be over by then: a cancelled worker has left files,
+    /// too.
     pub(super) fn note_files(
         &self,
         now: Timestamp,
@@ -242,7 +242,7 @@ impl State {
         Ok(FilesNoted)
     }
 
-    /// A finished task's record is completed, and those who had its last word hear of a taint.
+    /// Completes a finished task's record, and reports a taint to the agents that had its last word.
     fn amend(&self, now: Timestamp, mut task: Task, status: Status, verb: &NoteFiles, out: &mut Outbox) {
         let said = task.notes.last_mut().and_then(|note| note.report.metadata.take());
         let complete = task.with_files(said);
@@ -257,8 +257,8 @@ impl State {
         out.put(Change::AmendTask(Arc::new(task)));
     }
 
-    /// The run of a task has ended that was over before: taken back, or out of time. Its changes until then
-    /// are kept nevertheless, and the agents that had the task's last word hear where.
+    /// Records the end of a run whose task was over before: cancelled, or out of time. Its changes until then are
+    /// kept, and the agents that had the task's last word hear where.
     pub(super) fn end_late(&self, now: Timestamp, task: &Arc<Task>, ended: &EndRun, out: &mut Outbox) {
         let TaskState::Finished { status, .. } = task.state else { return };
         let members = |it: &Option<Json>| match it.as_ref().map(Json::value) {
@@ -286,14 +286,14 @@ impl State {
             ..Report::default()
         };
         task.updated_at = now;
-        // An editor's job hears of it in its own way.
+        // The runner of an editor's job is told in another way.
         if is_news && task.order.errand.is_none() {
             self.tell(now, &task, status.as_str(), true, report, out);
         }
         out.put(Change::AmendTask(Arc::new(task)));
     }
 
-    /// A word of the daemon to those who wait for a task, and to the hook.
+    /// Sends a word of the daemon to the agents that wait for a task, and to the hook.
     fn tell(&self, now: Timestamp, task: &Task, said: &str, last: bool, report: Report, out: &mut Outbox) {
         self.owe_hook(now, task, &Words { said, last, report: &report, failure: None }, out);
         for listener in task.listeners(last) {
@@ -313,7 +313,7 @@ impl State {
     }
 }
 
-/// News of watched files, in words and as data.
+/// Returns the news of watched files, in words and as data.
 fn progress(verb: &NoteFiles) -> Option<Report> {
     let news = verb.news.as_ref()?;
     let named: Vec<&str> = news.files.iter().take(3).map(|it| &*it.path).collect();

@@ -1,14 +1,15 @@
-//! What a person takes from agents: intents, claimed files, and all that one agent holds. Locks are released by force in `lock`.
+//! Things that a person takes from agents: intents, claimed files, and everything that one agent holds. Locks are
+//! released by force in `lock`.
 
 use super::claim::Hold;
 use super::command::{AgentReleased, ClaimFreed, EndIntent, FreeClaim, IntentEnded, ReleaseAgent};
 use super::{CrewRefusal, IntentStatus, Outbox, Principal, Refusal, Scope, State};
 use provost_base::Timestamp;
 
-/// Why files, intents and locks of an agent are free, for the journal.
+/// The reason in the journal why files, intents and locks of an agent are free.
 const FORCED: &str = "forced";
 
-/// That the caller may do what is the user's in the matters of others.
+/// Checks that the caller may act as the operator on others' things.
 fn operates(who: &Principal) -> Result<(), Refusal> {
     match who.operates() {
         true => Ok(()),
@@ -17,7 +18,7 @@ fn operates(who: &Principal) -> Result<(), Refusal> {
 }
 
 impl State {
-    /// The intent of any agent is abandoned.
+    /// Abandons the intent of any agent.
     pub(super) fn end_intent(
         &self,
         now: Timestamp,
@@ -33,7 +34,7 @@ impl State {
         Ok(IntentEnded { intent: self.settle_intent(now, intent, IntentStatus::Abandoned, out) })
     }
 
-    /// The file of any agent is free. One in conflict waits for the decision about whose change counts.
+    /// Frees the file of any agent. A file in conflict waits for the decision about whose change counts.
     pub(super) fn free_claim_by_force(
         &self,
         who: &Principal,
@@ -56,7 +57,7 @@ impl State {
         Ok(ClaimFreed { released: true })
     }
 
-    /// An agent holds nothing any more, as if each of its sessions had left.
+    /// Frees everything that an agent holds, as if each of its sessions had left.
     pub(super) fn release_agent(
         &self,
         now: Timestamp,

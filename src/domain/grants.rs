@@ -1,5 +1,5 @@
-//! Outcomes of approvals, kept until their askers repeat the request. Memory only: after a restart a repeated request
-//! needs a new approval.
+//! Outcomes of approvals, kept until their askers repeat the request. In memory only: after a restart, a repeated
+//! request needs a new approval.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::{Change, Failure, Outbox, Parked, Refusal};
 use provost_base::{AgentId, ApprovalId, Digest, RuleId, TaskId, Timestamp, Ttl};
 
-/// How long an outcome is kept. Decided with [`super::ALIVE_FOR`] in mind: an asker who is away longer has mail about it.
+/// The time for which an outcome is kept. Chosen with [`super::ALIVE_FOR`] in mind: an asker that is away longer has mail about it.
 const KEPT_FOR: Ttl = Ttl::minutes(5);
 
 /// The outcome of a question, kept for its asker.
@@ -19,35 +19,35 @@ pub struct Grant {
     pub approval: ApprovalId,
     /// The rule that asked for approval.
     pub rule: RuleId,
-    /// The approver's answer, or its absence.
+    /// The approver's answer, or the lack of one.
     pub outcome: Outcome,
     until: Timestamp,
 }
 
 impl Grant {
-    /// A task was granted, and this question is about none.
+    /// Returns the refusal for a request that differs from the granted one.
     pub(super) fn for_something_else(&self) -> Refusal {
         Refusal::Denied { rule: self.rule.clone(), reason: "the grant is for a different request".into() }
     }
 }
 
-/// An approver's answer, or that no approver has answered in time.
+/// An approver's answer, or the lack of one in time.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
-    /// The approver has granted it; this is good for one use.
+    /// The approver has granted the request, for one use.
     Granted,
-    /// The approver has granted it, and it was carried out as this task.
+    /// The approver has granted the request, and it was carried out as this task.
     Made(TaskId),
-    /// The approver has denied it, or has not answered in time: the text for the asker, and the failure.
+    /// The approver has denied the request, or has not answered in time: the text for the asker, and the failure.
     Denied(Box<str>, Failure),
 }
 
-/// A change of what is kept.
+/// A change of the kept outcomes.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum GrantChange {
-    /// For this asker, about this question, from now on.
+    /// Keeps the outcome of this question for this asker.
     Keep(AgentId, Digest, Arc<Grant>, Timestamp),
     /// The asker has come back, and the grant is used up.
     Use(AgentId, Digest),
@@ -59,7 +59,7 @@ impl From<GrantChange> for Change {
     }
 }
 
-/// All that is kept.
+/// All outcomes that are kept.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Grants(BTreeMap<(AgentId, Digest), Arc<Grant>>);
 
@@ -74,14 +74,14 @@ impl Grants {
         }
     }
 
-    /// The outcome of this question of this asker, if it is kept.
+    /// Returns the outcome of this asker's question, if it is kept.
     pub(super) fn get(&self, now: Timestamp, asker: &AgentId, question: Digest) -> Option<&Grant> {
         let grant = self.0.get(&(asker.clone(), question))?;
         (now < grant.until).then_some(grant)
     }
 }
 
-/// Keeps what came of a question for its asker.
+/// Keeps the outcome of a question for its asker.
 pub(super) fn keep(
     now: Timestamp,
     asker: AgentId,

@@ -19,7 +19,7 @@ use provost_base::limits::{
 };
 use provost_base::{AgentId, Fence, HandoffId, Timestamp};
 
-/// Where a handoff stands.
+/// The state of a handoff.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HandoffState {
@@ -38,27 +38,27 @@ pub struct Handoff {
     pub id: HandoffId,
     /// The agent that hands the work over.
     pub from: AgentId,
-    /// The agent that is to take it, any name; `None` offers it to all.
+    /// The agent that should take it, under any name; `None` offers it to all.
     pub to: Option<Box<str>>,
     /// The assignment that the work is part of.
     pub assignment: Box<str>,
     /// The state of the offer.
     pub state: HandoffState,
-    /// What was done so far.
+    /// The work that was done so far.
     pub summary: Box<str>,
     /// Files that the sender has changed.
     pub modified: Vec<Box<str>>,
     /// Files that the sender has made.
     pub created: Vec<Box<str>>,
-    /// What the recipient should know.
+    /// Information for the recipient.
     pub context: Box<str>,
-    /// What keeps the work from going on.
+    /// Obstacles that keep the work from going on.
     pub blockers: Vec<Box<str>>,
     /// When it was offered.
     pub created_at: Timestamp,
     /// A number that only orders lists: older ones first.
     pub place: Fence,
-    /// The share that it counts for.
+    /// The share to which the handoff counts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share: Option<Share>,
 }
@@ -71,14 +71,14 @@ impl Handoff {
     }
 }
 
-/// All handoffs, the oldest of those that were answered gone first.
+/// All handoffs. The oldest of the answered ones are dropped first.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Handoffs {
     all: BTreeMap<HandoffId, Arc<Handoff>>,
     places: BTreeMap<Fence, HandoffId>,
     answered: BTreeSet<Fence>,
     bytes: usize,
-    /// Those that wait for an answer, and their bytes, for each share.
+    /// Handoffs that wait for an answer, and their bytes, for each share.
     open: Tally,
     open_bytes: Tally,
 }
@@ -107,19 +107,19 @@ impl Handoffs {
         self.bytes = self.bytes.saturating_sub(it.bytes());
     }
 
-    /// The handoff of this id, if it is remembered.
+    /// Returns the handoff with this id, if it is remembered.
     pub fn get(&self, id: &HandoffId) -> Option<&Arc<Handoff>> {
         self.all.get(id)
     }
 
-    /// All of them, oldest first.
+    /// Returns all handoffs, oldest first.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<Handoff>> {
         self.places.values().filter_map(|id| self.all.get(id))
     }
 }
 
 impl State {
-    /// Agent Protocol, `POST /handoffs`. Neither agents nor assignment need to be known.
+    /// Offers work. Neither agents nor assignment need to be known. Agent Protocol, `POST /handoffs`.
     pub(super) fn offer_transfer(
         &self,
         now: Timestamp,
@@ -186,7 +186,7 @@ impl State {
         Ok(())
     }
 
-    /// Agent Protocol, `PATCH /handoffs/:id/accept` and `reject`. Nothing happens when it does not wait for an answer.
+    /// Answers an offer; nothing happens if it does not wait for an answer. Agent Protocol, `PATCH /handoffs/:id/accept` and `reject`.
     pub(super) fn answer_transfer(
         &self,
         now: Timestamp,

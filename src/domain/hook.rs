@@ -22,23 +22,23 @@ use provost_base::{AgentId, EffectId, TaskId, Timestamp};
 pub struct Notice {
     /// The task that the notice is about.
     pub task: TaskId,
-    /// The worker that was to do it.
+    /// The worker of the task.
     pub worker: AgentId,
     /// The agent that gets the word about the task.
     pub return_to: AgentId,
     /// The goal of the task.
     pub goal: Box<str>,
-    /// Where, as the delegator wrote it.
+    /// The working directory, as the delegator wrote it.
     pub working_dir: Option<Box<str>>,
     /// The status word, as its sender wrote it.
     pub said: Box<str>,
-    /// Whether nothing more will come.
+    /// Whether this is the last notice about the task.
     pub last: bool,
-    /// The report; without the message as it came.
+    /// The report, without the message in which it came.
     pub report: Report,
-    /// Why the task failed, when the daemon says so.
+    /// The reason for the failure, if the daemon gives one.
     pub failure: Option<Failure>,
-    /// When it was said.
+    /// The time of the word.
     pub at: Timestamp,
 }
 
@@ -58,22 +58,22 @@ pub struct Hooks {
 }
 
 impl Hooks {
-    /// The message of a hook; `None` when it is not owed any more.
+    /// Returns the message of a hook; `None` if it is not owed any more.
     pub fn get(&self, id: EffectId) -> Option<&Arc<Notice>> {
         self.owed.get(&id)
     }
 
-    /// How many hooks of a task are owed.
+    /// Returns how many hooks of a task are owed.
     pub fn of_task(&self, task: &TaskId) -> usize {
         self.by_task.get(task).map_or(0, BTreeSet::len)
     }
 
-    /// How many are owed.
+    /// Returns how many hooks are owed.
     pub fn len(&self) -> usize {
         self.owed.len()
     }
 
-    /// Whether none is owed.
+    /// Checks whether no hook is owed.
     pub fn is_empty(&self) -> bool {
         self.owed.is_empty()
     }
@@ -95,7 +95,7 @@ impl Hooks {
         }
     }
 
-    /// Gives up hooks until one of `bytes` fits: progress first, the oldest of each first.
+    /// Drops hooks until a hook of `bytes` fits: progress first, the oldest of each kind first.
     fn make_room(&self, bytes: usize, out: &mut Outbox) {
         let (mut count, mut total) = (self.owed.len(), self.bytes + bytes);
         for last in [false, true] {
@@ -120,8 +120,8 @@ pub(super) struct Words<'a> {
 }
 
 impl State {
-    /// A word about a task is news for the hook, if there is one. A denial is not: DevIt's hook never heard of
-    /// those, and the asker has the answer.
+    /// Owes the hook for a word about a task, if hooks are configured. A denial owes no hook: DevIt's hook never
+    /// heard of denials, and the asker has the answer.
     pub(super) fn owe_hook(&self, now: Timestamp, task: &Task, words: &Words<'_>, out: &mut Outbox) {
         if !self.settings.hooks || words.failure.is_some_and(Failure::is_denial) {
             return;
@@ -144,7 +144,7 @@ impl State {
         out.put(Change::OweHook(id, notice));
     }
 
-    /// How many hooks an ACK of this task releases; to do so is owed when there are any.
+    /// Returns how many hooks an ACK of this task releases; if there are any, owes their release.
     pub(super) fn signal_hooks(&self, task: &TaskId, out: &mut Outbox) -> usize {
         let waiting = self.hooks.of_task(task);
         if waiting > 0 {

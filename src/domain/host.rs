@@ -1,10 +1,10 @@
-//! Hosts that are down: what their daemons held is freed, and what they ran is lost.
+//! Hosts that are down: the resources of their daemons are freed, and their runs are lost.
 //!
-//! A host is judged by those who look on, and buried in their turn at the store: so it happens once, and no host leads. What
-//! ends is what cannot go on without its daemon. Locks that an agent took by itself stay until their time is up, since the
-//! agent may come back through another host. A lost task is never begun again by itself: the host may have stood still, and its
-//! worker may go on. A daemon that starts ends what the one before it held, and goes on with what is its host's: processes, runs
-//! and what is owed.
+//! The other hosts judge that a host is down, and bury it in their turn at the store: so it happens once, and no
+//! host leads. Everything ends that cannot go on without its daemon. Locks that an agent took by itself stay until
+//! their time is up, since the agent may come back through another host. A lost task is never begun again by
+//! itself: the host may only have stood still, and its worker may go on. A daemon that starts ends what the daemon
+//! before it held, and goes on with what belongs to the host: processes, runs and owed effects.
 
 use std::sync::Arc;
 
@@ -18,28 +18,28 @@ use super::{
 };
 use provost_base::{DaemonId, Json, Timestamp};
 
-/// The kind of the event that says so.
+/// The kind of the event that a host is down.
 pub const HOST_DOWN: &str = "host.down";
 
-/// The command that a switch names which ends with its host.
+/// The command named by a switch that ends because its host is down.
 const ENDED_WITH_HOST: &str = "host.down";
 
 impl Core {
-    /// Says by which daemon this core decides. What it grants from now on belongs to that one.
+    /// Sets the daemon that decides with this core. Its grants from now on belong to that daemon.
     pub fn decides_at(&mut self, daemon: DaemonId) {
         self.state.here = daemon;
     }
 
-    /// Whether this host takes no new tasks from now on.
+    /// Sets whether this host takes no new tasks from now on.
     pub fn drains(&mut self, drains: bool) {
         self.state.drains = drains;
     }
 
-    /// Ends what a daemon held that is down, and what daemons before it on that host held: those who wait there leave, messages on
-    /// their way come back, locks of processes and runs are free, switches that agents have set there are undone, and tasks are
-    /// lost that its workers had or were to have. Of what it `owed`, notices and hooks are this daemon's from now on, and what is
-    /// about its disk waits for its return; the rest is dropped. Of a host that was removed nothing waits: its jobs have failed, and
-    /// what was asked there is answered no more. A second time finds nothing.
+    /// Ends everything that a daemon which is down held, and earlier daemons of its host: agents that wait there
+    /// leave, messages on their way come back, locks of processes and runs are freed, switches that agents have set
+    /// there are undone, and tasks of its workers are lost. Of the effects that it `owed`, this daemon takes over
+    /// notices and hooks; those about its disk wait for its return; the rest is dropped. For a removed host nothing
+    /// waits: its jobs fail, and questions asked there are no longer answered. A second call changes nothing.
     pub fn bury(
         &mut self,
         now: Timestamp,
@@ -62,7 +62,7 @@ impl Core {
             out.put(Change::HostDown(daemon, gone));
         });
         for task in lost {
-            // The end of one may have ended those that wait for it.
+            // The end of one task may have ended tasks that wait for it.
             let Some(task) = self.state.tasks.get(task.id()).cloned() else { continue };
             self.by_itself(now, out, |state, out| {
                 if !state.goes_on_elsewhere(now, &task, out) {
@@ -78,15 +78,15 @@ impl Core {
         }
     }
 
-    /// Ends what earlier daemons of this host held for their callers, who are gone: waits, messages on their way, switches that agents
-    /// have set.
+    /// Ends what earlier daemons of this host held for their callers, who are gone: waits, messages on their way,
+    /// and switches that agents have set.
     pub fn begin_again(&mut self, now: Timestamp, out: &mut Outbox) {
         let here = self.state.here;
         let is_before = |it: DaemonId| it.host == here.host && it.incarnation < here.incarnation;
         self.by_itself(now, out, |state, out| state.end_connections_of(is_before, out));
     }
 
-    /// Ends the same of this daemon, which stops.
+    /// Ends what this daemon holds for its callers, since it stops.
     pub fn leave(&mut self, now: Timestamp, out: &mut Outbox) {
         let here = self.state.here;
         self.by_itself(now, out, |state, out| {
@@ -98,8 +98,8 @@ impl Core {
         });
     }
 
-    /// Passes numbers over that a database may have given and lost, when it continues from another server. Fences and the other
-    /// numbers then still rise.
+    /// Skips numbers that a database may have issued and lost, when it continues from another server. Fences and
+    /// the other numbers then still rise.
     pub fn skip_numbers(&mut self, now: Timestamp, step: u64, out: &mut Outbox) {
         self.by_itself(now, out, |_, out| out.skip_numbers(step));
     }
@@ -114,7 +114,7 @@ impl State {
         }))
     }
 
-    /// What was asked at such a daemon, and would be carried out there, is answered no more.
+    /// Gives up the questions that were asked at such a daemon, since their commands would be carried out there.
     fn give_up_questions_of(&self, now: Timestamp, is_its: impl Fn(DaemonId) -> bool, out: &mut Outbox) {
         for parked in self.approvals.iter().filter(|it| is_its(it.daemon)) {
             self.drop_approval(parked.id, out);
@@ -126,7 +126,7 @@ impl State {
         let Effect::RunJob { job } = effect else { return };
         let (state, error) = (JobState::Failed, Some("its host was removed".into()));
         let end = EndJob { job: job.clone(), state, error, result: None, steps: 0 };
-        // One that is over already needs no end.
+        // A job that is over already needs no end.
         let _ended = self.end_job(now, &end, out);
     }
 
@@ -155,15 +155,15 @@ impl State {
         self.finish(now, task, Ending::failed(summary, Failure::Lost), out);
     }
 
-    /// Whether a daemon is one of this host's: the deciding one, or one before it.
+    /// Checks whether a daemon is one of this host: the deciding one, or one before it.
     pub fn is_here(&self, daemon: DaemonId) -> bool {
         daemon.host == self.here.host
     }
 
-    /// Keeps from an earlier state of this daemon what belongs to it alone, and no store has.
+    /// Keeps from an earlier state of this daemon the parts that belong to it alone, and that no store has.
     pub(super) fn keep_own(&mut self, old: State) {
         self.agents.keep_own(old.agents);
-        // Outcomes of questions may be of a batch that is not stored: their askers ask again.
+        // Outcomes of questions may come from a batch that is not stored: their askers ask again.
         (self.written, self.circles) = (old.written, old.circles);
         (self.here, self.swept_at, self.awake_since) = (old.here, old.swept_at, old.awake_since);
         self.works_only = old.works_only;
@@ -171,7 +171,7 @@ impl State {
 }
 
 impl Task {
-    /// Whether such a daemon runs its worker or takes its picture, or was to.
+    /// Checks whether such a daemon runs the task's worker or takes its picture, or was going to.
     fn is_carried_out_by(&self, is_it: impl Fn(DaemonId) -> bool) -> bool {
         let is_under_way = matches!(
             self.state,
@@ -184,24 +184,24 @@ impl Task {
     }
 }
 
-/// How a daemon has gone.
+/// The way in which a daemon has gone.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Gone {
     /// It was silent for too long. Its host may come back.
     Silent,
-    /// A person has removed its host, or that was drained.
+    /// A person has removed its host, or the host was drained.
     Removed,
 }
 
-/// What becomes of an effect that a host owed which is down.
+/// The consequence for an effect that a host owed when it went down.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Fate {
-    /// Any host can carry it out: the one that has noticed does.
+    /// Any host can carry it out: the one that has noticed the silence does.
     TakenOver,
-    /// It is about that host's disk, and waits until the host comes back.
+    /// It concerns that host's disk, and waits until the host comes back.
     Waits,
-    /// It has no sense without that daemon.
+    /// It makes no sense without that daemon.
     Dropped,
 }
 

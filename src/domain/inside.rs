@@ -1,8 +1,8 @@
 //! A jailed worker's reports about its task while it runs.
 //!
-//! Such a report does not move the task: the task is under way because its process runs, and ends with that
-//! process. All reports count as progress. One that says that the work is done is kept, and the task still
-//! ends with the process.
+//! Such a report does not change the task's state: the task is under way because its process runs, and ends with
+//! that process. All reports count as progress. A report that the work is done is kept, and the task still ends
+//! with the process.
 
 use std::sync::Arc;
 
@@ -17,8 +17,8 @@ use provost_base::{Json, Timestamp};
 const PROGRESS: [&str; 3] = ["progress", "in_progress", "blocked"];
 
 impl State {
-    /// A worker in a jail has a say in the task of its run and in no other; of others it does not even learn
-    /// whether they exist.
+    /// Records a report of a jailed worker. It may report on the task of its run and on no other; it does not even
+    /// learn whether other tasks exist.
     pub(super) fn report_from_inside(
         &self,
         now: Timestamp,
@@ -55,7 +55,7 @@ impl State {
     }
 }
 
-/// The message as it came is not passed on: it could claim an end that has not come.
+/// Turns a report into one of progress. The message as it came is not passed on: it could claim an end that has not come.
 fn as_progress(verb: &ReportTask) -> (Box<str>, Report) {
     let relayed = verb.report.relay.as_ref().map(Json::value);
     let word = relayed.as_ref().and_then(|it| it.get("status")?.as_str());

@@ -31,11 +31,11 @@ use provost_base::limits::{
 };
 use provost_base::{AgentId, Fence, IntentId, RepoPath, Span, SymbolPath, Timestamp, Ttl, encloses};
 
-/// An intent without a time of its own lapses this long after its last change: nothing that a peer
-/// asks for outlives it.
+/// An intent without a time of its own lapses this long after its last change, so that nothing a peer asks for
+/// stays forever.
 const KEEP: Ttl = Ttl::seconds_clamped(TTL_MAX_MS as u64 / 1000);
 
-/// Where an intent stands.
+/// The state of an intent.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum IntentStatus {
@@ -50,7 +50,7 @@ pub enum IntentStatus {
 }
 
 impl IntentStatus {
-    /// The word for it, which is also wit's.
+    /// Returns the word for it, which is also wit's.
     pub fn as_str(self) -> &'static str {
         match self {
             IntentStatus::Active => "active",
@@ -60,7 +60,7 @@ impl IntentStatus {
         }
     }
 
-    /// Whether others still have to mind it.
+    /// Checks whether the intent still concerns other agents.
     pub fn is_live(self) -> bool {
         matches!(self, IntentStatus::Active | IntentStatus::Declared)
     }
@@ -85,22 +85,22 @@ pub struct Intent {
     pub description: Box<str>,
     /// The files that will change, each with the places of its symbols.
     pub files: Vec<IntentFile>,
-    /// The symbols in those files that will change; none for whole files.
+    /// The symbols in those files that will change; empty for whole files.
     pub symbols: Vec<Box<str>>,
-    /// The state of the change, as its agent says.
+    /// The state of the change, as its agent reports it.
     pub status: IntentStatus,
     /// When it was declared.
     pub declared_at: Timestamp,
-    /// When it was last moved.
+    /// When its status last changed.
     pub updated_at: Timestamp,
     /// When it lapses by itself.
     pub expires_at: Timestamp,
     /// A number that only orders lists: older ones first.
     pub place: Fence,
-    /// The grants of locks that were taken for it, which its owner gives back at its end.
+    /// The grants of locks that were taken for it; its owner releases them when the intent ends.
     #[serde(default)]
     pub grants: Vec<Fence>,
-    /// The share of its agent, for which it counts.
+    /// The share of its agent, to which it counts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share: Option<Share>,
 }
@@ -110,16 +110,16 @@ pub struct Intent {
 pub struct IntentFile {
     /// The path, in its one spelling.
     pub path: RepoPath,
-    /// As its owner wrote it.
+    /// The path, as the intent's owner wrote it.
     pub asked: Box<str>,
-    /// Where the intent's symbols are in it; none when it defines none of them.
+    /// The places of the intent's symbols in the file; empty if it defines none of them.
     pub spans: Vec<Span>,
-    /// All names that its symbols have in it.
+    /// All names of the intent's symbols in the file.
     pub names: Vec<Box<str>>,
 }
 
 impl Intent {
-    /// From the first byte of any of its symbols to behind the last one, over all files, as wit tells it.
+    /// Returns the range from the first byte of any of its symbols to the end of the last one, over all files, as wit reports it.
     pub fn reach(&self) -> Option<Span> {
         let spans = || self.files.iter().flat_map(|it| &it.spans);
         let start = spans().map(|it| it.start).min()?;
@@ -146,7 +146,7 @@ impl Intent {
     }
 }
 
-/// All intents that live, and the newest of those that are settled.
+/// All live intents, and the newest of the settled ones.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Intents {
     all: BTreeMap<IntentId, Arc<Intent>>,
@@ -193,22 +193,22 @@ impl Intents {
         self.due.first().map(|(at, _)| *at)
     }
 
-    /// The intent of this id, if it is remembered.
+    /// Returns the intent with this id, if it is remembered.
     pub fn get(&self, id: &IntentId) -> Option<&Arc<Intent>> {
         self.all.get(id)
     }
 
-    /// All of them, oldest first.
+    /// Returns all intents, oldest first.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<Intent>> {
         self.at(self.places.keys())
     }
 
-    /// The intents on a file that are declared or active.
+    /// Returns the intents on a file that are declared or active.
     pub fn live_on(&self, file: &RepoPath) -> impl Iterator<Item = &Arc<Intent>> {
         self.at(self.live_by_file.get(file).into_iter().flatten())
     }
 
-    /// How many intents are declared or active.
+    /// Returns how many intents are declared or active.
     pub fn live(&self) -> usize {
         self.due.len()
     }
@@ -221,7 +221,7 @@ impl Intents {
         places.filter_map(|place| self.all.get(self.places.get(place)?))
     }
 
-    /// Intents of others for a symbol under any of its names: those that name it, or something around or in it.
+    /// Returns other agents' intents for a symbol under any of its names: those that name it, or a symbol around or inside it.
     pub(super) fn intending<'a>(
         &'a self,
         who: &'a AgentId,
@@ -247,13 +247,13 @@ fn names_touch(intended: &[Box<str>], names: &[&str]) -> bool {
     names.iter().any(|name| intended.iter().any(|it| touch(it, name)))
 }
 
-/// Whether two agents would work at the same place of a file, as far as both said where.
+/// Checks whether two agents would work at the same place of a file; yes, if either has not said where.
 fn same_place(a: &[Span], b: &[Span]) -> bool {
     a.is_empty() || b.is_empty() || a.iter().any(|a| b.iter().any(|b| a.meets(*b)))
 }
 
 impl State {
-    /// wit `intent.declare`.
+    /// Declares an intent. wit `intent.declare`.
     pub(super) fn declare(
         &self,
         now: Timestamp,
@@ -279,7 +279,7 @@ impl State {
         Ok(Declared { intent, conflicts, more })
     }
 
-    /// The conflicts that a change would have if it were announced now, and how many there are beyond these.
+    /// Returns the conflicts that a change would have if it were announced now, and how many more there are.
     pub(super) fn collisions_ahead(
         &self,
         now: Timestamp,
@@ -328,7 +328,8 @@ impl State {
         Ok(())
     }
 
-    /// In wit's order: intents (active ones first), locks on its symbols, locks on what these call; then ours.
+    /// Returns the conflicts in wit's order: intents (active ones first), locks on its symbols, locks on called
+    /// symbols; then Provost's own.
     fn collisions(&self, intent: &Intent, verb: &DeclareIntent) -> Vec<Conflict> {
         let mut found: Vec<Conflict> =
             self.overlaps(intent, &verb.fresh).into_iter().map(Conflict::Overlap).collect();
@@ -367,7 +368,7 @@ impl State {
         found
     }
 
-    /// Others' live intents for the same places, active ones first, each group oldest first.
+    /// Returns other agents' live intents for the same places, active ones first, each group oldest first.
     fn overlaps(&self, intent: &Intent, fresh: &[FreshSpans]) -> Vec<Arc<Intent>> {
         let mut found: BTreeMap<(IntentStatus, Fence), Arc<Intent>> = BTreeMap::new();
         for file in &intent.files {
@@ -382,7 +383,7 @@ impl State {
         found.into_values().collect()
     }
 
-    /// wit `intent.update`. Only the agent that declared it may move it.
+    /// Updates an intent. Only the agent that declared it may do this. wit `intent.update`.
     pub(super) fn update_intent(
         &self,
         now: Timestamp,
@@ -401,7 +402,7 @@ impl State {
         Ok(IntentUpdated { intent: self.settle_intent(now, intent, verb.to, out) })
     }
 
-    /// Moves an intent on, with room for it among the settled ones.
+    /// Changes the status of an intent, and makes room for it among the settled ones.
     pub(super) fn settle_intent(
         &self,
         now: Timestamp,
@@ -430,7 +431,7 @@ impl State {
         moved
     }
 
-    /// Makes room among the settled ones for so many more.
+    /// Makes room for `more` intents among the settled ones.
     fn forget_settled(&self, more: usize, out: &mut Outbox) {
         let settled = &self.intents.settled;
         let excess = (settled.len() + more).saturating_sub(INTENTS_SETTLED_MAX);
@@ -445,7 +446,7 @@ impl State {
         live.len()
     }
 
-    /// Intents whose time is up.
+    /// Ends intents whose time is up.
     pub(super) fn lapse_intents(&self, now: Timestamp, out: &mut Outbox) {
         let due = self.intents.due.iter().take_while(|(at, _)| *at <= now).map(|(_, place)| place);
         let late: Vec<_> = self.intents.at(due).collect();
@@ -453,7 +454,7 @@ impl State {
         late.iter().for_each(|intent| drop(self.move_intent(now, intent, IntentStatus::Abandoned, out)));
     }
 
-    /// Files have changed, and symbols in them have moved.
+    /// Updates the places of symbols in files that have changed.
     pub(super) fn refresh_intents(&self, verb: &RefreshIntents, out: &mut Outbox) -> IntentsRefreshed {
         IntentsRefreshed { moved: self.refreshed(&verb.spans, out) }
     }
@@ -479,7 +480,7 @@ impl State {
     }
 }
 
-/// As many conflicts as are told, with what may be missing behind them; how many there are beyond those.
+/// Cuts the conflicts to the number that is reported, and adds the gaps; returns how many were cut.
 fn bounded(conflicts: &mut Vec<Conflict>, gaps: &[Box<str>]) -> usize {
     let room = WARNINGS_MAX.saturating_sub(gaps.len());
     let more = conflicts.len().saturating_sub(room);
@@ -488,7 +489,7 @@ fn bounded(conflicts: &mut Vec<Conflict>, gaps: &[Box<str>]) -> usize {
     more
 }
 
-/// Files of an intent that its event names.
+/// The number of an intent's files that its event names.
 const SHOWN: usize = 16;
 
 fn drafted(now: Timestamp, who: &AgentId, verb: &DeclareIntent, place: Fence) -> Intent {
@@ -514,7 +515,7 @@ fn drafted(now: Timestamp, who: &AgentId, verb: &DeclareIntent, place: Fence) ->
     }
 }
 
-/// Each symbol of an intent with each of its names in a file, in the order in which the symbols were given.
+/// Returns each symbol of an intent with each of its names in a file, in the order in which the symbols were given.
 fn asked_names<'a>(
     verb: &'a DeclareIntent,
     file: &'a super::command::IntendedFile,
@@ -529,7 +530,7 @@ fn asked_names<'a>(
     })
 }
 
-/// Whether an intent concerns a lock in one of its files: it means the whole file, or a name around or in the other.
+/// Checks whether an intent concerns a lock in one of its files: it means the whole file, or one's name is around or inside the other's.
 fn in_reach(intent: &Intent, file: &super::command::IntendedFile, lock: &Lock) -> bool {
     if intent.symbols.is_empty() {
         return true;

@@ -5,9 +5,9 @@
 //!                |             |                 ^
 //!                +-------------+-----------------+
 //! ```
-//! A job is carried out by tasks: each is judged, jailed and seen on every door like any other. The daemon itself
-//! moves a job; its opener, or the operator, cancels it, and its tasks with it. The result of a job is in the store,
-//! not in memory. A6s 3 and 6.
+//! Tasks carry a job out: each is judged, jailed and visible at every door like any other. The daemon itself
+//! updates a job; its opener, or the operator, cancels it, and its tasks with it. The result of a job is in the
+//! store, not in memory. A6s 3 and 6.
 
 mod phase;
 
@@ -28,7 +28,7 @@ use super::{Change, EventKind, Outbox, Principal, Refusal, Scope, State, TaskSta
 use provost_base::limits::{JOBS_KEPT_MAX, JOBS_LIVE_MAX, JOBS_OF_ONE_MAX};
 use provost_base::{AgentId, Digest, JobId, Json, TaskId, Timestamp, Ttl};
 
-/// How long a job that is over is remembered.
+/// The time for which a job that is over is remembered.
 const KEPT_FOR: Ttl = Ttl::minutes(7 * 24 * 60);
 
 /// The kind of request that a job answers.
@@ -50,7 +50,7 @@ pub enum JobKind {
 }
 
 impl JobKind {
-    /// As written in the log.
+    /// Returns the word in the log.
     pub fn as_str(self) -> &'static str {
         match self {
             JobKind::Execution => "execution",
@@ -63,7 +63,7 @@ impl JobKind {
     }
 }
 
-/// Where a job stands.
+/// The state of a job.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum JobState {
@@ -71,16 +71,16 @@ pub enum JobState {
     Queued,
     /// Its worker runs, or has run.
     Running,
-    /// Ended, with what was asked for.
+    /// Ended, with the requested result.
     Completed,
-    /// Ended, without what was asked for.
+    /// Ended, without the requested result.
     Failed,
-    /// Ended, since its opener or the operator took it back.
+    /// Ended, since its opener or the operator cancelled it.
     Cancelled,
 }
 
 impl JobState {
-    /// As clients see it.
+    /// Returns the word that clients get.
     pub fn as_str(self) -> &'static str {
         match self {
             JobState::Queued => "queued",
@@ -91,7 +91,7 @@ impl JobState {
         }
     }
 
-    /// Whether nothing more will happen.
+    /// Checks whether the job has ended.
     pub fn is_over(self) -> bool {
         matches!(self, JobState::Completed | JobState::Failed | JobState::Cancelled)
     }
@@ -104,36 +104,36 @@ pub struct StepOf {
     pub job: JobId,
     /// The number of the step, from zero.
     pub number: u16,
-    /// The part of the workflow that it belongs to.
+    /// The part of the workflow that the step belongs to.
     pub phase: PhaseName,
 }
 
-/// A job. The request itself, for the runner that carries it out, is in the store alone, and is gone once
-/// the job is over.
+/// A job. Only the store has the request itself, for the runner that carries it out; it is dropped once the job is
+/// over.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Job {
-    /// Its id, without the kind of thing that a client takes it for.
+    /// The id, without the prefix by which clients tell kinds of jobs apart.
     pub id: JobId,
-    /// What kind of request it answers.
+    /// The kind of request that the job answers.
     pub kind: JobKind,
     /// The method of the protocol that was called.
     pub method: Box<str>,
-    /// What is to be done, in a line for lists.
+    /// The work to do, in a line for lists.
     pub title: Box<str>,
     /// The agent, as the client named it.
     pub agent: Box<str>,
-    /// The worker that this agent is.
+    /// The worker that carries out this agent's tasks.
     pub worker: AgentId,
     /// The principal that opened the job.
     pub who: Principal,
     /// The digest by which the same question is recognised; `None` for questions that may be asked twice.
     pub key: Option<Digest>,
-    /// The workflow and step that it carries out; `None` for a job of its own.
+    /// The workflow and step that the job carries out; `None` for a job of its own.
     #[serde(default)]
     pub step: Option<StepOf>,
     /// The state of the whole job.
     pub state: JobState,
-    /// How far each part of it is.
+    /// The progress of each part.
     pub phases: Phases,
     /// The tasks that carry it out, in order.
     pub tasks: Vec<TaskId>,
@@ -141,11 +141,11 @@ pub struct Job {
     pub opened_at: Timestamp,
     /// When it was over.
     pub ended_at: Option<Timestamp>,
-    /// Why it failed; `None` where it did not.
+    /// The reason for the failure; `None` if the job did not fail.
     pub error: Option<Box<str>>,
     /// The client's feedback, once it has sent some.
     pub feedback: Option<Box<str>>,
-    /// How many messages and calls of tools its workers have reported.
+    /// The number of messages and calls of tools that its workers have reported.
     #[serde(default)]
     pub steps: u64,
 }
@@ -156,26 +156,26 @@ pub struct Job {
 pub struct JobResult {
     /// The answer as text, for people.
     pub text: Option<Box<str>>,
-    /// The answer as JSON that satisfies the schema, where one was asked for.
+    /// The answer as JSON that satisfies the schema, if the request had one.
     pub answer: Option<Json>,
-    /// Files that its runs have changed, as offers for the user's own files.
+    /// Files that its runs have changed, offered for the user's own files.
     pub artifacts: Vec<Artifact>,
-    /// Changes that are no artifacts: which, and why.
+    /// Changes that are not artifacts, with the reasons.
     pub left_out: Option<Box<str>>,
     /// Tokens and cost, as its workers report them.
     pub usage: Option<Usage>,
-    /// Whether files are among them that were too many or too large, so that what is offered is a part.
+    /// Whether changed files are missing here, because they were too many or too large.
     pub incomplete: bool,
 }
 
 impl JobResult {
-    /// Digest for the log, which does not hold it.
+    /// Returns the digest for the log, which does not hold the result.
     pub fn digest(&self) -> Digest {
         Digest::of(serde_json::to_string(self).unwrap_or_default().as_bytes())
     }
 }
 
-/// An event of a job, as the log has it.
+/// An event of a job, as it stands in the log.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum JobEvent {
@@ -183,20 +183,20 @@ pub enum JobEvent {
     JobOpened {
         /// The id of the new job.
         job: JobId,
-        /// What kind of request it answers.
+        /// The kind of request that the job answers.
         kind: JobKind,
         /// The agent, as the client named it.
         agent: Box<str>,
-        /// The worker that this agent is.
+        /// The worker that carries out this agent's tasks.
         worker: AgentId,
     },
     /// A job is under way, or a part of it has begun or ended.
     JobMoved {
-        /// The job that goes on.
+        /// The job that has moved.
         job: JobId,
         /// The part that has begun or ended, and its state now.
         phase: Option<(PhaseName, PhaseState)>,
-        /// The task that carries it out from now on.
+        /// The task that carries the job out from now on.
         task: Option<TaskId>,
     },
     /// A job is over.
@@ -205,14 +205,14 @@ pub enum JobEvent {
         job: JobId,
         /// Whether it was completed, failed or cancelled.
         state: JobState,
-        /// Digest of what it has brought about.
+        /// The digest of the result.
         result: Option<Digest>,
     },
-    /// It was over before its last run was, and this is what it had brought about by then.
+    /// A job was over before its last run was, and its result until then was kept.
     JobKept {
         /// The job that was over before.
         job: JobId,
-        /// Digest of the result.
+        /// The digest of the result.
         result: Digest,
     },
     /// The asker has sent feedback.
@@ -225,7 +225,7 @@ pub enum JobEvent {
 }
 
 impl JobEvent {
-    /// The kind's name as stored and filtered by.
+    /// Returns the kind's name, as it is stored and as filters name it.
     pub fn name(&self) -> &'static str {
         match self {
             JobEvent::JobOpened { .. } => "job_opened",
@@ -236,7 +236,7 @@ impl JobEvent {
         }
     }
 
-    /// The job that the event is about.
+    /// Returns the job that the event is about.
     pub fn job(&self) -> &JobId {
         match self {
             JobEvent::JobOpened { job, .. }
@@ -248,19 +248,19 @@ impl JobEvent {
     }
 }
 
-/// A row of a job to write.
+/// A change to a row of a job.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum JobChange {
-    /// A new job, or a change of one that is known.
+    /// A new job, or a change to a known one.
     Put(Arc<Job>),
-    /// The request as it was asked. Only the store keeps it.
+    /// The request of the job. Only the store keeps it.
     PutOrder(JobId, Json),
-    /// The request is of no use any more. Only the store keeps it.
+    /// The request is not needed any more. Only the store has it.
     DropOrder(JobId),
     /// The result of a job. Only the store keeps it.
     PutResult(JobId, Arc<JobResult>),
-    /// A job that is forgotten, with what was asked and what it has brought about.
+    /// A job that is forgotten, with its request and its result.
     Drop(JobId),
 }
 
@@ -272,28 +272,28 @@ pub struct Jobs {
 }
 
 impl Jobs {
-    /// Whether the job of an errand is over: it may have been taken back since the errand was sent.
+    /// Checks whether the job named by a job context is over: it may have been cancelled since the request for its next task was sent.
     pub(super) fn has_ended(&self, errand: &str) -> bool {
         let id = errand.split_once('_').and_then(|(_, id)| JobId::parse(id).ok());
         id.and_then(|id| self.all.get(&id)).is_some_and(|job| job.state.is_over())
     }
 
-    /// The job of this id, if it is remembered.
+    /// Returns the job with this id, if it is remembered.
     pub fn get(&self, id: &JobId) -> Option<&Arc<Job>> {
         self.all.get(id)
     }
 
-    /// All jobs that are remembered, in no order of time.
+    /// Returns all jobs that are remembered, in no order of time.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<Job>> {
         self.all.values()
     }
 
-    /// The newest one that answers the same question.
+    /// Returns the newest job that answers the same question.
     pub fn same(&self, key: &Digest) -> Option<&Arc<Job>> {
         self.all.values().filter(|job| job.key.as_ref() == Some(key)).max_by_key(|job| job.opened_at)
     }
 
-    /// The steps of a workflow, in no order.
+    /// Returns the steps of a workflow, in no order.
     pub fn steps_of(&self, workflow: &JobId) -> impl Iterator<Item = &Arc<Job>> {
         self.all.values().filter(move |job| job.step.as_ref().is_some_and(|step| step.job == *workflow))
     }
@@ -317,7 +317,7 @@ impl Jobs {
         }
     }
 
-    /// Forgets those that were over long ago, and the oldest of too many.
+    /// Forgets jobs that were over long ago, and the oldest if there are too many.
     pub(super) fn expire(&self, now: Timestamp, out: &mut Outbox) {
         let over = self.all.values().filter_map(|job| Some((job.ended_at?, job)));
         let mut over: Vec<(Timestamp, &Arc<Job>)> = over.collect();
@@ -335,7 +335,7 @@ impl From<JobChange> for Change {
 }
 
 impl State {
-    /// Anybody who may delegate opens jobs. While a question is being answered, the same one is that job.
+    /// Opens a job. Any caller that may delegate can do this. While the same question is being answered, the answer is that job.
     pub(super) fn open_job(
         &self,
         now: Timestamp,
@@ -397,7 +397,7 @@ impl State {
         Ok(JobOpened { job })
     }
 
-    /// A part of a job has begun or ended, or a task carries it out from now on.
+    /// Records that a part of a job has begun or ended, or that a task carries it out from now on.
     pub(super) fn move_job(
         &self,
         now: Timestamp,
@@ -423,7 +423,7 @@ impl State {
         Ok(JobMoved { job })
     }
 
-    /// A job is over. One that was cancelled meanwhile stays so.
+    /// Ends a job. A job that was cancelled meanwhile stays cancelled.
     pub(super) fn end_job(
         &self,
         now: Timestamp,
@@ -433,7 +433,7 @@ impl State {
         let mut job = self.unfinished_job(&verb.job)?;
         (job.error, job.steps) = (verb.error.clone(), verb.steps);
         self.end_steps(now, &job, "its workflow is over", out)?;
-        // A run that still waits, for approval for example, would have no use.
+        // A run that still waits, for example for approval, would be useless.
         let waits = |task: &&TaskId| {
             let task = self.tasks.get(task);
             task.is_some_and(|it| {
@@ -453,8 +453,8 @@ impl State {
         Ok(JobEnded { job: self.over(now, job, verb.state, verb.result.clone(), out) })
     }
 
-    /// Keeps the result of a job that was taken back, or that ended with its daemon. What has ended by
-    /// itself has said so.
+    /// Keeps the result of a job that was cancelled, or that ended with its daemon. A job that ended by itself has
+    /// reported its result.
     pub(super) fn keep_result(&self, verb: &KeepResult, out: &mut Outbox) -> Result<ResultKept, Refusal> {
         let job = self.jobs.get(&verb.job).ok_or(Refusal::TaskNotFound)?;
         if !matches!(job.state, JobState::Failed | JobState::Cancelled) {
@@ -466,7 +466,7 @@ impl State {
         Ok(ResultKept)
     }
 
-    /// Takes a job back, and whatever carries it out; one that is over stays as it is.
+    /// Cancels a job and the tasks that carry it out; a job that is over stays as it is.
     pub(super) fn cancel_job(
         &self,
         now: Timestamp,
@@ -485,7 +485,7 @@ impl State {
         Ok(JobCancelled { job: self.take_back(now, job, &verb.reason, out)? })
     }
 
-    /// No step goes on without its workflow.
+    /// Ends the steps of a workflow, since none goes on without it.
     fn end_steps(
         &self,
         now: Timestamp,
@@ -502,7 +502,7 @@ impl State {
         Ok(())
     }
 
-    /// A job is over, and whatever carries it out.
+    /// Cancels a job, and the tasks that carry it out.
     fn take_back(
         &self,
         now: Timestamp,
@@ -512,7 +512,7 @@ impl State {
     ) -> Result<Arc<Job>, Refusal> {
         for task in job.tasks.iter().filter(|task| self.tasks.get(task).is_some()) {
             let cancel = CancelTask { task: task.clone(), reason: reason.into() };
-            // As its asker: who may take the job back may take back what it consists of.
+            // The cancelling is done in the name of the job's asker: a caller that may cancel the job may cancel its tasks.
             self.cancel(now, &job.who, &cancel, None, out)?;
         }
         let mut job = job.clone();
@@ -540,7 +540,7 @@ impl State {
         if job.state.is_over() { Err(Refusal::TaskFinished) } else { Ok(Job::clone(job)) }
     }
 
-    /// Writes down that a job is over, and so not owed any more.
+    /// Records that a job is over, and so not owed any more.
     fn over(
         &self,
         now: Timestamp,
@@ -563,7 +563,7 @@ impl State {
     }
 }
 
-/// The state of a job whose task ended like this.
+/// Returns the state of a job whose task ended like this.
 impl From<Status> for JobState {
     fn from(status: Status) -> Self {
         match status {

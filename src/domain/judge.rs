@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::{Command, Principal, ToolFacts};
 use provost_base::{AgentId, Digest, RepoPath, RuleId, Timestamp, Ttl};
 
-/// The actions that policy has a say over.
+/// The actions that are subject to policy.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Action {
@@ -18,16 +18,16 @@ pub enum Action {
     Screenshot,
     /// Bring a worker's result into the repository.
     Apply,
-    /// Use a tool of one's own host that its person would be asked about.
+    /// Use a tool of the agent's own host about which the host would ask its person.
     Permission,
     /// Answer another agent's approval, as an agent.
     Approve,
-    /// Have a token made.
+    /// Have a token made for oneself.
     Token,
 }
 
 impl Action {
-    /// As written in rules.
+    /// Returns the word in rules.
     pub fn name(self) -> &'static str {
         match self {
             Action::Delegate => "delegate",
@@ -40,7 +40,7 @@ impl Action {
     }
 }
 
-/// How much of the kernel's confinement a worker has. Ordered: later is stronger.
+/// The strength of a worker's confinement by the kernel. Ordered: later is stronger.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Tier {
@@ -48,12 +48,12 @@ pub enum Tier {
     Job,
     /// Landlock, system call filter, limits; the host's files stay visible by name.
     Ll,
-    /// Namespaces and a root of its own, and all of the former.
+    /// Namespaces and a root of its own, in addition to all of `Ll`.
     Ns,
 }
 
 impl Tier {
-    /// As written in rules and in the configuration.
+    /// Returns the word in rules and in the configuration.
     pub fn name(self) -> &'static str {
         match self {
             Tier::Job => "job",
@@ -70,7 +70,7 @@ pub enum Git {
     /// The worker may read the repository, and cannot change it.
     #[default]
     Read,
-    /// Write to it: commit, stage, move branches, hide.
+    /// The worker may write to it: commit, stage, move branches, hide.
     Write,
 }
 
@@ -88,7 +88,7 @@ pub enum Network {
 }
 
 impl Network {
-    /// As written in rules: `none`, `ports`, `hosts`.
+    /// Returns the word in rules: `none`, `ports`, `hosts`.
     pub fn name(&self) -> &'static str {
         match self {
             Network::None => "none",
@@ -98,7 +98,7 @@ impl Network {
     }
 }
 
-/// How far a worker's secrets go. Ordered: later reaches further.
+/// The reach of a worker's secrets. Ordered: later reaches further.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Credentials {
@@ -111,7 +111,7 @@ pub enum Credentials {
 }
 
 impl Credentials {
-    /// As written in rules: `proxy`, `file`, `env`.
+    /// Returns the word in rules: `proxy`, `file`, `env`.
     pub fn name(self) -> &'static str {
         match self {
             Credentials::Proxy => "proxy",
@@ -126,11 +126,11 @@ impl Credentials {
 pub struct SecretUse {
     /// The name under which the vault keeps it.
     pub name: Box<str>,
-    /// How the worker would be given it.
+    /// The way in which the worker would get it.
     pub by: Credentials,
 }
 
-/// How a worker gets its tasks.
+/// The way in which a worker gets its tasks.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WorkerKind {
@@ -140,12 +140,12 @@ pub enum WorkerKind {
     Polling,
 }
 
-/// So many uses within a sliding window.
+/// A number of uses within a sliding window.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Rate {
     /// Uses allowed; at least one.
     pub count: u32,
-    /// Length of the window.
+    /// The length of the window.
     pub per: Ttl,
 }
 
@@ -153,26 +153,26 @@ pub struct Rate {
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Terms {
-    /// Least confinement the worker must have.
+    /// The weakest confinement that the worker may have.
     pub tier_min: Option<Tier>,
-    /// Longest run; `None` leaves the worker's own limit.
+    /// The longest run; `None` leaves the worker's own limit.
     pub timeout: Option<Ttl>,
-    /// Largest data segment of one process, in bytes.
+    /// The largest data segment of one process, in bytes.
     pub memory: Option<u64>,
-    /// Most processes at once in the jail.
+    /// The highest number of processes at once in the jail.
     pub processes: Option<u32>,
-    /// Tasks of this client that may be unfinished under this rule.
+    /// The number of this client's tasks that may be unfinished under this rule.
     pub concurrent: Option<u32>,
-    /// How often this client may use the rule.
+    /// The rate at which this client may use the rule.
     pub rate: Option<Rate>,
     /// `host:port` pairs that the proxy may connect to.
     pub hosts: Vec<Box<str>>,
-    /// How far secrets may go; `None` is no further than the proxy.
+    /// The furthest reach of secrets; `None` is no further than the proxy.
     pub credentials: Option<Credentials>,
 }
 
 impl Terms {
-    /// The stricter of both in every respect.
+    /// Returns the stricter limit of both in every respect.
     #[must_use]
     pub(super) fn within(&self, other: &Terms) -> Terms {
         fn least<T: Ord + Copy>(a: Option<T>, b: Option<T>) -> Option<T> {
@@ -198,10 +198,10 @@ impl Terms {
 pub enum Approver {
     /// A person at a terminal or at the desktop, or a passkey.
     Human,
-    /// A person by a passkey, and by nothing else.
+    /// A person with a passkey, and no other approver.
     Passkey,
-    /// A person by a passkey, and once one is enrolled nothing else that the rule names; until then a person at a terminal or at the
-    /// desktop as well.
+    /// A person with a passkey, and, once a passkey is enrolled, no other approver that the rule names; until then
+    /// a person at a terminal or at the desktop as well.
     PasskeyIfEnrolled,
     /// The person at the host of the asking agent, by a dialog that this host shows.
     Host,
@@ -210,7 +210,7 @@ pub enum Approver {
 }
 
 impl Approver {
-    /// What both words admit, where that is one of them: a passkey is a person, too.
+    /// Returns the narrower of two approvers, if one contains the other: a passkey is a person, too.
     pub fn narrower<'a>(&'a self, other: &'a Approver) -> Option<&'a Approver> {
         use Approver::{Human, Passkey, PasskeyIfEnrolled};
         match (self, other) {
@@ -221,7 +221,7 @@ impl Approver {
         }
     }
 
-    /// Whether the other word admits nothing that this one does not.
+    /// Checks whether this approver includes the other one.
     pub fn covers(&self, other: &Approver) -> bool {
         self.narrower(other) == Some(other)
     }
@@ -233,7 +233,7 @@ impl Approver {
 pub enum Decision {
     /// Go on, within these terms.
     Allow {
-        /// The rule that gave its reason and limits.
+        /// The rule that gave the reason and limits.
         rule: RuleId,
         /// Limits, intersected over all rules that allow.
         terms: Terms,
@@ -242,13 +242,13 @@ pub enum Decision {
     NeedApproval {
         /// The rule that asks.
         rule: RuleId,
-        /// Why, for the approver.
+        /// The reason, for the approver.
         reason: Box<str>,
         /// Limits of the command once granted.
         terms: Terms,
-        /// How long an answer counts.
+        /// The time in which an answer counts.
         wait: Ttl,
-        /// How often the question is asked again after that time, before it counts as denied.
+        /// The number of times that the question is asked again after that time, before it counts as denied.
         again: u32,
         /// The kinds of approvers whose answer counts.
         by: Vec<Approver>,
@@ -257,7 +257,7 @@ pub enum Decision {
     Deny {
         /// The rule that denies; `no-rule` when nothing matched.
         rule: RuleId,
-        /// Why, for the caller.
+        /// The reason, for the caller.
         reason: Box<str>,
     },
 }
@@ -265,40 +265,40 @@ pub enum Decision {
 /// A directory as it was when the command came in.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Directory {
-    /// Relative to the repository root, links resolved.
+    /// The path relative to the repository root, links resolved.
     pub relative: RepoPath,
-    /// Absolute, links resolved.
+    /// The absolute path, links resolved.
     pub absolute: Box<str>,
-    /// Device number, to recognise it again.
+    /// The device number, by which the directory is recognised again.
     pub dev: u64,
-    /// Inode number, to recognise it again.
+    /// The inode number, by which the directory is recognised again.
     pub ino: u64,
 }
 
-/// What was found out about a command before it was judged. Filled by services and by the core, checked again
-/// by the effect that carries the command out.
+/// The facts found about a command before it was judged. Services and the core fill them in; the effect that
+/// carries the command out checks them again.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Facts {
     /// When the command came in.
     pub now: Timestamp,
-    /// The worker's working directory; `None` where it has none.
+    /// The worker's working directory; `None` if it has none.
     pub directory: Option<Directory>,
-    /// Why the working directory was refused, when it was.
+    /// The reason why the working directory was refused, if it was.
     pub directory_refused: Option<Box<str>>,
-    /// Why no run can have the work tree that the task asks for.
+    /// The reason why no run can have the work tree that the task asks for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub work_tree_refused: Option<Box<str>>,
-    /// Why no run can go on with the session that the task asks for.
+    /// The reason why no run can go on with the session that the task asks for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub continue_refused: Option<Box<str>>,
-    /// The commit of the workspace, where the task may go to another host.
+    /// The commit of the workspace, if the task may go to another host.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub commit: Option<Box<str>>,
-    /// Why there is no commit that another host could work on.
+    /// The reason why another host has no commit to work on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub commit_refused: Option<Box<str>>,
-    /// How the worker gets its tasks; filled by the core from [`super::Settings`].
+    /// The way in which the worker gets its tasks; filled by the core from [`super::Settings`].
     pub worker_kind: Option<WorkerKind>,
     /// The network that the worker's profile asks for; filled by the core.
     pub network: Network,
@@ -308,22 +308,22 @@ pub struct Facts {
     pub secrets: Vec<SecretUse>,
     /// The confinement the worker would get; filled by the core. `None` for a polling worker.
     pub tier: Option<Tier>,
-    /// Digest of the worker's executable and of how it is started; filled by the service.
+    /// The digest of the worker's executable and of the way it is started; filled by the service.
     pub program: Option<Digest>,
     /// Unfinished tasks this client has asked for; filled by the core.
     pub running: u32,
-    /// How many delegations lie above this one; filled by the core.
+    /// The number of delegations above this one; filled by the core.
     pub depth: u32,
-    /// What a call of a host's tool names; filled by the service. `None` for everything else.
+    /// The paths and commands that a call of a host's tool names; filled by the service. `None` for everything else.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool: Option<Box<ToolFacts>>,
 }
 
-/// The policy the core consults. A trait so that `domain` need not know the rule file.
+/// The policy that the core consults. A trait, so that `domain` need not know the rule file.
 pub trait Judge: Send {
     /// Judges a command. The same inputs give the same decision.
     fn decide(&self, who: &Principal, command: &Command, facts: &Facts) -> Decision;
 
-    /// Digest of the rules in force, stamped on every decision in the log.
+    /// Returns the digest of the rules in force, which every decision in the log carries.
     fn version(&self) -> Digest;
 }

@@ -1,4 +1,4 @@
-//! The traits of judged verbs. All of these take one path ([`super::decide`]), which calls their methods.
+//! The traits of judged verbs. All judged verbs take one path ([`super::decide`]), which calls their methods.
 
 use super::{
     Action, Answer, Call, Delegate, Facts, Failure, Grant, Judge, Outbox, Outcome, Parked, Principal,
@@ -6,19 +6,19 @@ use super::{
 };
 use provost_base::{Digest, Json, RuleId, TaskId, Timestamp, Ttl};
 
-/// The behaviour of a granted command, as its row in the table of verbs says.
+/// The next step of a granted command, by its row in the table of verbs.
 pub(super) enum Turn<'a> {
     /// It runs as soon as it is granted.
     Runs(&'a dyn Runs),
-    /// Its asker asks again, and what came of the question is redeemed by that.
+    /// Its asker asks again, and gets the outcome of the question then.
     Redeemed(&'a dyn Redeemed),
-    /// There is none: a rule can only allow or deny it.
+    /// It never waits for approval: a rule can only allow or deny it.
     NeverWaits,
 }
 
-/// A verb whose row says what a granted command does.
+/// A verb whose row says what happens to a granted command.
 pub(super) trait HasTurn {
-    /// The behaviour that the row names.
+    /// Returns the behaviour that the row names.
     fn turn(&self) -> Turn<'_>;
 }
 
@@ -30,22 +30,22 @@ pub(super) struct Permit {
     pub(super) terms: Terms,
 }
 
-/// A verb that policy has a say over.
+/// A verb that is subject to policy.
 pub(super) trait Judged: HasTurn {
-    /// The action that rules name for it.
+    /// Returns the action that rules name for the verb.
     fn action(&self) -> Action;
 
-    /// The work that rules look at, where it is a delegation.
+    /// Returns the work that rules look at, if the verb is a delegation.
     fn work(&self) -> Option<&Delegate> {
         None
     }
 
-    /// Whether rules have no say over it, also when it is granted.
+    /// Checks whether no rule applies to the verb, even when it is granted.
     fn needs_no_rule(&self) -> bool {
         false
     }
 
-    /// The answer to a request that needs no policy, such as a repeat; `None` where policy has to be asked.
+    /// Returns the answer to a request that needs no policy, such as a repeat; `None` if policy has to be asked.
     /// Completes the facts on the way.
     ///
     /// # Errors
@@ -59,7 +59,7 @@ pub(super) trait Judged: HasTurn {
         Ok(None)
     }
 
-    /// Carries it out for a person, where a person needs no rule for it.
+    /// Carries the verb out for a person, if a person needs no rule for it.
     fn by_person(
         &self,
         _state: &State,
@@ -70,12 +70,12 @@ pub(super) trait Judged: HasTurn {
         None
     }
 
-    /// Whether the caller brings the yes of a person along, so that a rule that asks for one has it.
+    /// Checks whether the caller brings a person's consent along, so that a rule that asks for one has it.
     fn brings_a_yes(&self, _who: &Principal) -> bool {
         false
     }
 
-    /// Carries it out after a rule has allowed it.
+    /// Carries the verb out after a rule has allowed it.
     ///
     /// # Errors
     /// A [`Refusal`]; then nothing has changed.
@@ -88,58 +88,58 @@ pub(super) trait Judged: HasTurn {
         out: &mut Outbox,
     ) -> Result<Reply, Refusal>;
 
-    /// The task that it makes.
+    /// Returns the task that the verb makes.
     fn task(&self) -> Option<&TaskId> {
         None
     }
 
-    /// The name of the request for approvers: DevIt's tool, or the verb.
+    /// Returns the name of the request for approvers: DevIt's tool, or the verb.
     fn tool(&self) -> Box<str>;
 
-    /// The name of the request in the asker's denial.
+    /// Returns the name of the request in the denial that the asker gets.
     fn denied_tool(&self) -> Box<str> {
         self.tool()
     }
 
-    /// The details that an approver is shown.
+    /// Returns the details that an approver is shown.
     fn shown(&self) -> Json {
         Json::null()
     }
 
-    /// The kind of question, which decides whose room it takes among those that wait.
+    /// Returns the kind of question, each of which has its own limit of waiting ones.
     fn kind(&self) -> QuestionKind {
         QuestionKind::Work
     }
 
-    /// How much is at stake.
+    /// Returns the risk of the verb.
     fn risk(&self, _facts: &Facts) -> Risk {
         Risk::High
     }
 
-    /// How long its caller waits at most, where that is known.
+    /// Returns how long the verb's caller waits at most, if that is known.
     fn patience(&self) -> Option<Ttl> {
         None
     }
 
-    /// Puts on record what a "no" leaves.
+    /// Records the consequences of a denial.
     fn denied(&self, _state: &State, _call: &Call<'_>, _rule: &RuleId, _why: &Failure, _out: &mut Outbox) {}
 }
 
 /// A judged verb that runs as soon as it is granted, as a task.
 pub(super) trait Runs {
-    /// The task, before anything is decided about its state.
+    /// Returns the task, before its state is decided.
     fn draft(&self, state: &State, now: Timestamp, who: &Principal, facts: &Facts, permit: Permit) -> Task;
 
-    /// The facts as they are by now.
+    /// Returns the present facts.
     ///
     /// # Errors
-    /// A [`Refusal`] where the worker cannot do it any more.
+    /// A [`Refusal`] if the worker cannot do it any more.
     fn facts_now(&self, state: &State, parked: &Parked) -> Result<Facts, Refusal>;
 
-    /// Lets the task begin that was granted.
+    /// Lets the granted task begin.
     ///
     /// # Errors
-    /// A [`Refusal`]; what `out` has got by then is taken back.
+    /// A [`Refusal`]; then the additions to `out` are taken back.
     fn run_granted(
         &self,
         state: &State,
@@ -151,15 +151,15 @@ pub(super) trait Runs {
     ) -> Result<(), Refusal>;
 }
 
-/// A judged verb that its asker asks again.
+/// A judged verb whose asker asks again after the answer.
 pub(super) trait Redeemed {
-    /// The digest by which a repeat of the question is recognised.
+    /// Returns the digest by which a repeat of the question is recognised.
     fn question(&self) -> Digest;
 
-    /// Answers an asker who asks again.
+    /// Answers an asker that asks again.
     ///
     /// # Errors
-    /// A [`Refusal`], where that is how this verb says "no".
+    /// A [`Refusal`], if this verb answers a denial with one.
     fn redeem(
         &self,
         state: &State,
@@ -168,23 +168,23 @@ pub(super) trait Redeemed {
         out: &mut Outbox,
     ) -> Result<Answer<Reply>, Refusal>;
 
-    /// The outcome that is kept after a denial.
+    /// Returns the outcome that is kept after a denial.
     fn outcome_of(&self, parked: &Parked, why: &str, failure: Failure) -> Outcome;
 
-    /// Keeps what came of the question: usually for its asker, who comes back for it.
+    /// Keeps the outcome of the question, usually for its asker, who comes back for it.
     fn keep(&self, _state: &State, now: Timestamp, parked: &Parked, outcome: Outcome, out: &mut Outbox) {
         grants::keep(now, parked.who.agent().clone(), self.question(), parked, outcome, out);
     }
 }
 
-/// Kinds of questions. Each has room of its own among those that wait.
+/// Kinds of questions. Each has a limit of its own for waiting ones.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum QuestionKind {
-    /// Work, and pictures.
+    /// Delegations, and pictures of the screen.
     Work,
     /// Use of tools of hosts.
     Permission,
-    /// Files that are to be written.
+    /// Files that an apply would write.
     Apply,
     /// A budget that is nearly used up.
     Budget,

@@ -1,4 +1,4 @@
-//! What the rules were asked about a request, as it goes on record: so that other rules can be asked about the same request later.
+//! The rules' input for a request, as it goes on record, so that other rules can be asked about the same request later.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,13 +15,13 @@ pub struct JudgedRequest {
     pub action: Action,
     /// The agent that asked.
     pub asked_by: AgentId,
-    /// Where the asker came in.
+    /// The door at which the asker came in.
     pub door: Door,
-    /// How the asker was recognised.
+    /// The proof of the asker's identity.
     pub proof: Proof,
     /// The time of the system's clock, for rules that name hours of the day.
     pub now: Timestamp,
-    /// The work, where it is a delegation.
+    /// The work, if the request is a delegation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub work: Option<JudgedWork>,
 }
@@ -29,47 +29,47 @@ pub struct JudgedRequest {
 /// The work of a delegation, as the rules saw it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct JudgedWork {
-    /// The worker that was to do it.
+    /// The worker that was asked for.
     pub worker: AgentId,
-    /// How that worker gets its tasks.
+    /// The way in which that worker gets its tasks.
     pub kind: Option<WorkerKind>,
-    /// The tool that it named.
+    /// The tool that the delegation named.
     pub tool: Box<str>,
     /// The path that the tool named.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<Box<str>>,
-    /// Digest of the line that the tool would have run.
+    /// The digest of the line that the tool would have run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<Digest>,
-    /// The bytes that the tool would have read at the most.
+    /// The highest number of bytes that the tool would have read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_bytes: Option<u64>,
-    /// The seconds that the tool would have taken at the most.
+    /// The highest number of seconds that the tool would have taken.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_s: Option<u64>,
     /// The length of the goal, in bytes.
     pub goal_bytes: u64,
-    /// The working directory, from the root of the repository; `None` where it had none, or none that is allowed by any rules.
+    /// The working directory, from the root of the repository; `None` if the worker had none, or one that no rules allow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dir: Option<Box<str>>,
     /// The network that the worker asked for.
     pub network: Network,
     /// The worker's access to the repository.
     pub git: Git,
-    /// The furthest that a secret of the worker would have gone.
+    /// The furthest reach among the worker's secrets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub credentials: Option<Credentials>,
     /// The confinement that the worker would have got.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tier: Option<Tier>,
-    /// Delegations above this one.
+    /// The number of delegations above this one.
     pub depth: u32,
-    /// Unfinished tasks of the asker.
+    /// The number of the asker's unfinished tasks.
     pub running: u32,
 }
 
 impl JudgedRequest {
-    /// What rules see of a command; `None` where they have no say.
+    /// Returns the part of a command that rules see; `None` if no rules apply to it.
     pub fn of(who: &Principal, command: &Command, facts: &Facts) -> Option<Box<Self>> {
         Some(Box::new(Self {
             action: command.action()?,
@@ -105,8 +105,8 @@ impl JudgedWork {
 }
 
 impl EventKind {
-    /// What the rules were asked, where this is their decision; and the decision, in the words of a rule. What was granted after an
-    /// approval was decided when it was asked.
+    /// Returns the rules' input and their decision, in the words of a rule, if the event is such a decision. A
+    /// command that an approver granted was decided when it was parked.
     pub fn judged(&self) -> Option<(&JudgedRequest, &'static str)> {
         match self {
             EventKind::TaskDelegated { judged, approval: None, .. } => Some((judged.as_deref()?, "allow")),
@@ -116,7 +116,7 @@ impl EventKind {
         }
     }
 
-    /// Puts what the rules were asked beside a decision of theirs that lets something through.
+    /// Adds the rules' input to the event of a decision that allows a command.
     pub(super) fn put_judged(&mut self, request: &JudgedRequest) {
         if let EventKind::TaskDelegated { judged, approval: None, .. } = self {
             *judged = Some(Box::new(request.clone()));

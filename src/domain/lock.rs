@@ -1,4 +1,4 @@
-//! Locks on symbols and resources: leases with a number, and a queue for those who wait.
+//! Locks on symbols and resources: leases with a number, and a queue for the agents that wait.
 //!
 //! ```text
 //!            acquire                      time is up
@@ -46,15 +46,15 @@ pub use table::Locks;
 pub use waiting::{Units, Waiter};
 pub use writing::{UntilCommit, Writer, Writing};
 
-/// How long a lapsed lock is remembered for its late holder.
+/// The time for which a lapsed lock is remembered for its late holder.
 const LAPSED_KEEP: Ttl = Ttl::minutes(10);
 
-/// A process, so that a recycled number is not taken for it.
+/// A process, marked so that a later process with the same number is not taken for it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct ProcessMark {
     /// The process id, as the kernel counts.
     pub pid: u32,
-    /// When it began, in the system's own unit.
+    /// When the process began, in the system's own unit.
     pub started: u64,
 }
 
@@ -69,46 +69,46 @@ pub struct Lock {
     pub names: Vec<Box<str>>,
     /// The agent that has the lock.
     pub holder: AgentId,
-    /// The task for which a jailed worker has it; it ends with that.
+    /// The task for which a jailed worker has the lock, which ends with it.
     pub run: Option<TaskId>,
     /// When the lock was granted or last refreshed.
     pub acquired_at: Timestamp,
-    /// Live until just before this moment.
+    /// The lock is live until just before this moment.
     pub expires_at: Timestamp,
     /// The number of the grant; a refresh keeps it.
     pub fence: Fence,
-    /// The grant from which it has its place in lists: a refresh keeps it.
+    /// The grant that gives the lock its place in lists; a refresh keeps it.
     pub place: Fence,
     /// Whether its time is up.
     pub lapsed: bool,
-    /// The process with which it ends.
+    /// The process with which the lock ends.
     pub process: Option<ProcessMark>,
     /// The purpose, for others to read.
     pub reason: Option<Box<str>>,
-    /// The share of its holder, for which it counts.
+    /// The share of its holder, to which the lock counts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share: Option<Share>,
-    /// How a write has taken it; `None` where it was asked for.
+    /// Set if a write has taken the lock; `None` if an agent asked for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub writing: Option<Writing>,
-    /// The work tree in which it ends with the commit of its file, beside its time: where a refusal advised to wait for it.
+    /// The work tree in which the commit of its file ends the lock, before its time; set where a refusal has advised to wait for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until_commit: Option<UntilCommit>,
-    /// How many of a counted kind of resource; `None` for what there is one of.
+    /// The number of units of a counted kind of resource; `None` for other locks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub units: Option<u32>,
-    /// The daemon that knows its process or its run.
+    /// The daemon that knows the lock's process or run.
     #[serde(default, skip_serializing_if = "DaemonId::is_alone")]
     pub daemon: DaemonId,
 }
 
 impl Lock {
-    /// Every name of the locked symbol in its file.
+    /// Returns every name of the locked symbol in its file.
     pub fn all_names(&self) -> impl Iterator<Item = &str> {
         std::iter::once(self.at.name()).chain(self.names.iter().map(|it| &**it))
     }
 
-    /// Whether a symbol of the same file is the locked one, or part of it.
+    /// Checks whether a symbol of the same file is the locked one, or part of it.
     pub fn covers(&self, symbol: &str) -> bool {
         self.all_names().any(|name| name == symbol || encloses(name, symbol))
     }
@@ -141,7 +141,7 @@ impl Lock {
 }
 
 impl State {
-    /// wit `lock.acquire`. A lock of the caller's own is refreshed; a lapsed one is taken over.
+    /// Acquires a lock, refreshes one of the caller's own, or takes over a lapsed one. wit `lock.acquire`.
     pub(super) fn acquire(
         &self,
         now: Timestamp,
@@ -171,7 +171,7 @@ impl State {
         };
         let has_enough =
             own.is_some_and(|own| units.as_ref().is_none_or(|it| it.wanted <= own.units.unwrap_or(1)));
-        // Beside a lease of the caller's own, others may have theirs in other work trees.
+        // While the caller has a lease there, others may have theirs in other work trees.
         let is_lease = own.is_some_and(|it| it.writing.is_some());
         let rival = match has_enough {
             true => is_lease.then(|| self.holder_of(want)).flatten(),
@@ -190,7 +190,7 @@ impl State {
             out.put(Change::DropWaiter(ticket));
         }
         let lock = Arc::new(self.granted(now, who, verb, (own, units.as_ref()), out));
-        // No file is a resource, and no other door has one.
+        // A resource is not a file, and no other door has resources.
         let met = match lock.at.is_resource() {
             true => Vec::new(),
             false => self.meet(now, &Title::Lock(lock.at.clone()), &[lock.stake()], out)?,
@@ -210,7 +210,7 @@ impl State {
         Ok(Locked::Held { lock, fresh: own.is_none(), warnings, more })
     }
 
-    /// The party that holds up another one: it has what the other wants, or has waited for it longest.
+    /// Returns the party that a request has to wait for: it has the lock, or has waited for it longest.
     fn first_of(&self, want: Want<'_>) -> Option<Rival> {
         self.holder_of(want).or_else(|| self.locks.earlier(want).next().map(|it| it.rival()))
     }
@@ -291,7 +291,7 @@ impl State {
             process,
             reason: verb.reason.clone().or_else(|| own?.reason.clone()),
             share: Some(who.share()),
-            // A lease that its holder asks for is a lock like any other from now on.
+            // A lease that its holder asks for becomes a lock like any other.
             writing: None,
             until_commit: verb.until_commit.clone().or_else(|| own?.until_commit.clone()),
             units: units.map(|it| it.wanted),
@@ -299,15 +299,15 @@ impl State {
         }
     }
 
-    /// The other names of a symbol, without those under which others have it: what a file says may have
-    /// changed since a lock was granted, and its refresh takes nothing from another agent.
+    /// Returns the other names of a symbol, except those under which others have it: the file may have changed
+    /// since a lock was granted, and its refresh takes nothing from another agent.
     fn names_left(&self, who: &AgentId, verb: &AcquireLock) -> Vec<Box<str>> {
         let free =
             |name: &str| self.locks.rivals(who, verb.at.file(), std::iter::once(name)).next().is_none();
         verb.seen.names.iter().filter(|name| free(name)).cloned().collect()
     }
 
-    /// Another agent has it: the caller queues up, or is refused.
+    /// Queues the caller up behind the lock's holder, or refuses the request.
     fn wait_for(
         &self,
         now: Timestamp,
@@ -318,7 +318,7 @@ impl State {
         out: &mut Outbox,
     ) -> Result<Locked, Refusal> {
         if let Some(ticket) = verb.ticket {
-            // A wait is had once. A ticket whose time is up, or that was given back, does not begin another one.
+            // A wait is valid once. A ticket whose time is up, or that was given back, does not begin another wait.
             let known = self.locks.waiter(ticket).filter(|it| it.agent == *who.agent() && now < it.until);
             let Some(waiter) = known else { return Err(Refusal::LockConflict(Box::new(rival))) };
             let ahead = self.locks.earlier(Want { ticket: Some(ticket), ..want }).count();
@@ -367,8 +367,8 @@ impl State {
         Ok(())
     }
 
-    /// Tells the holder of a lock that an agent waits for it: one word for each grant, with the newest waiter. Names are
-    /// free to invent, and no number of waiters pushes other mail out.
+    /// Tells the holder of a lock that an agent waits for it: one message for each grant, with the newest waiter.
+    /// Names can be invented freely, and no number of waiters may push other mail out.
     fn tell_holder(&self, now: Timestamp, waiter: &Waiter, rival: &Rival, out: &mut Outbox) {
         let Some(fence) = rival.fence.filter(|_| rival.by != waiter.agent) else { return };
         let word = MailKind::Wanted {
@@ -423,12 +423,12 @@ impl State {
             SymbolPresence::Unreadable(why) => found.push(Warning::Unreadable(why.clone())),
             SymbolPresence::Unasked | SymbolPresence::Found => {}
         }
-        // First, so that no bound of the list cuts it off.
+        // The gaps come first, so that the list's bound does not cut them off.
         found.splice(0..0, verb.seen.gaps.iter().cloned().map(Warning::Incomplete));
         found
     }
 
-    /// wit `lock.release`. For all agents but its holder, a lapsed lock does not exist.
+    /// Releases a lock. For all agents but its holder, a lapsed lock does not exist. wit `lock.release`.
     pub(super) fn release(
         &self,
         now: Timestamp,
@@ -471,7 +471,7 @@ impl State {
         out.put(Change::DropLock(lock.at.clone()));
     }
 
-    /// The caller waits no longer, or another agent, where the caller may operate.
+    /// Ends the wait of the caller, or of another agent if the caller may operate.
     pub(super) fn leave_queue(
         &self,
         who: &Principal,
@@ -491,7 +491,7 @@ impl State {
         out.put(Change::DropWaiter(waiter.ticket));
     }
 
-    /// The caller's session ends.
+    /// Ends the caller's session.
     pub(super) fn leave(&self, now: Timestamp, who: &Principal, verb: &Leave, out: &mut Outbox) -> HasLeft {
         let run = run_of(who);
         let is_its = |lock: &&Arc<Lock>| {
@@ -507,7 +507,7 @@ impl State {
         HasLeft { locks: held.iter().filter(|it| !it.lapsed).count(), intents }
     }
 
-    /// Frees all that an agent holds or waits for, in all of its runs; how many live locks and places that were.
+    /// Frees everything that an agent holds or waits for, in all of its runs; returns how many live locks and places that were.
     pub(super) fn free_places_of(&self, agent: &AgentId, why: &str, out: &mut Outbox) -> (usize, usize) {
         let live =
             self.locks.held_by(agent).inspect(|it| self.free(it, why, out)).filter(|it| !it.lapsed).count();
@@ -515,7 +515,7 @@ impl State {
         (live, waits.map(|waiter| self.give_up(waiter, out)).count())
     }
 
-    /// Locks whose holders are gone, as far as they still are the same grants.
+    /// Frees locks whose holders are gone, if they still are the same grants.
     pub(super) fn reap(&self, verb: &ReapLocks, out: &mut Outbox) -> LocksReaped {
         let found = verb
             .locks
@@ -525,12 +525,12 @@ impl State {
         LocksReaped { count }
     }
 
-    /// Live locks in files that were renamed go along, as the same grants. One stays where it is if another agent has a
-    /// lock in its way under the new name.
+    /// Moves live locks along with files that were renamed, as the same grants. A lock stays under the old name if
+    /// another agent's lock blocks the new name.
     pub(super) fn follow_locks(&self, verb: &FollowLocks, out: &mut Outbox) -> LocksFollowed {
         let mut count = 0;
         for (from, to) in &verb.moves {
-            // Of another host's work tree the file may be where it was.
+            // In another host's work tree, the file may still have its old name.
             for lock in self.locks.live_in(from).filter(|it| self.is_here(it.daemon)) {
                 let names: Vec<&str> = lock.all_names().collect();
                 let there = lock.at.in_file(to.clone());
@@ -557,7 +557,7 @@ impl State {
         LocksFollowed { count }
     }
 
-    /// A task that ends takes the locks of its jailed worker with it, and what it waits for.
+    /// Frees the locks of a task's jailed worker, and its waits, when the task ends.
     pub(super) fn free_locks_of(&self, task: &Task, out: &mut Outbox) {
         let worker = &task.order.worker;
         let held = self.locks.held_by(worker).filter(|lock| lock.run.as_ref() == Some(task.id()));
@@ -566,10 +566,10 @@ impl State {
         waits.for_each(|waiter| self.give_up(waiter, out));
     }
 
-    /// Lets locks lapse whose time is up, forgets lapsed ones, and ends waits whose time is up.
+    /// Marks locks as lapsed whose time is up, forgets lapsed ones, and ends waits whose time is up.
     pub(super) fn lapse_locks(&self, now: Timestamp, out: &mut Outbox) {
         for lock in self.locks.due(now) {
-            // The writer of a lease takes the next one by writing again, and asks about none that is over.
+            // The writer of a lease takes the next one by writing again, and never asks about an old one.
             let is_over = lock.lapsed || lock.writing.is_some();
             if is_over || lock.expires_at.after(LAPSED_KEEP) <= now {
                 self.free(lock, "its time was up", out);

@@ -1,4 +1,4 @@
-//! The log that several hosts share: one entry has all that one batch has decided, so that every other daemon can fold it.
+//! The log that several hosts share. An entry has everything that one batch has decided, so that every other daemon can fold it.
 
 use super::{Change, Effect, Event};
 use provost_base::{DaemonId, Digest, EffectId, EntryNo, EventSeq, HostId, HostRole, TaskId, Timestamp};
@@ -6,15 +6,15 @@ use provost_base::{DaemonId, Digest, EffectId, EntryNo, EventSeq, HostId, HostRo
 /// The outcome of one batch of one daemon, at its place in the log.
 #[derive(Clone, PartialEq, Debug)]
 pub struct LogEntry {
-    /// Its place.
+    /// Its place in the log.
     pub n: EntryNo,
-    /// The daemon that has decided it.
+    /// The daemon that has decided the batch.
     pub by: DaemonId,
-    /// What its host has joined for, as the store knows it from the host's invitation: nothing that the entry says itself.
+    /// The role of its host, from the host's invitation in the store; the entry itself does not say it.
     pub role: HostRole,
-    /// Its place among all entries of that daemon; by it a daemon finds out whether a commit without an answer was taken.
+    /// Its place among all entries of that daemon, by which the daemon finds out whether a commit without an answer was taken.
     pub own_n: u64,
-    /// When, by the store's clock.
+    /// The time, by the store's clock.
     pub at: Timestamp,
     /// The format of its changes: one number for the whole set.
     pub format: u32,
@@ -24,7 +24,7 @@ pub struct LogEntry {
     pub events: Vec<Event>,
     /// Effects that are owed from now on, each with the host that carries it out.
     pub effects: Vec<(EffectId, HostId, Effect)>,
-    /// Its link of the chain.
+    /// Its link in the chain.
     pub mac: Digest,
 }
 
@@ -33,22 +33,22 @@ pub struct LogEntry {
 pub struct PastEvent {
     /// Its number.
     pub seq: EventSeq,
-    /// The kind's name.
+    /// The name of the event's kind.
     pub kind: Box<str>,
-    /// The event to the letter; `None` where it was pruned.
+    /// The event, unchanged; `None` if it was pruned.
     pub body: Option<Box<str>>,
 }
 
-/// What people have answered at other hosts while this daemon did not look, as the journal has it. The rows that a start reads
-/// are of after it.
+/// The answers that people gave at other hosts while this daemon was away, as the journal has them. The rows that a
+/// start reads already include them.
 #[derive(Clone, PartialEq, Debug)]
 pub struct AnsweredAway {
     /// The host of this daemon.
     pub here: HostId,
-    /// The last event that this daemon had seen.
+    /// The last event that this daemon has seen.
     pub since: EventSeq,
-    /// What was said of passkeys and answered, in order: of passkeys from the beginning, and the questions that the answers are about.
+    /// The events about passkeys (from the beginning) and answers, in order, with the questions that the answers are about.
     pub events: Vec<PastEvent>,
-    /// The tasks that this daemon is to begin.
+    /// The tasks that this daemon should begin.
     pub begins: Vec<TaskId>,
 }

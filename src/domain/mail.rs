@@ -24,8 +24,8 @@ use provost_base::{
     AgentId, ApprovalId, DaemonId, Digest, Fence, Json, MailSeq, RepoPath, TaskId, Timestamp, Ttl,
 };
 
-/// Mail older than this is not kept for an agent whose name ends in a process id and that comes back after
-/// silence: another process may have been given the number.
+/// Mail older than this is dropped for an agent whose name ends in a process id and that comes back after silence:
+/// another process may have got the number.
 const RECURRING_PID_KEEP: Ttl = Ttl::minutes(10);
 
 /// A message in an agent's queue.
@@ -47,61 +47,61 @@ pub struct Mail {
 pub enum MailKind {
     /// Work for a polling worker.
     Work {
-        /// The task that the recipient is to do.
+        /// The task that the recipient does.
         task: TaskId,
-        /// The request, relayed to the letter.
+        /// The request, passed on unchanged.
         payload: Json,
     },
-    /// How a task is going, for its asker; or that it is over, for its worker.
+    /// News of a task for its asker; or, for its worker, that the task is over.
     Word {
         /// The task that the word is about.
         task: TaskId,
-        /// The agent that says so; `None` is the daemon.
+        /// The agent that reports; `None` for the daemon.
         from: Option<AgentId>,
-        /// The worker that was to do it.
+        /// The worker of the task.
         worker: AgentId,
         /// The goal of the task.
         goal: Box<str>,
         /// The status word, as its sender wrote it.
         said: Box<str>,
-        /// Whether nothing more will come.
+        /// Whether this is the last message about the task.
         last: bool,
         /// The report, in words and data.
         report: Report,
-        /// Why it failed, when the daemon says so.
+        /// The reason for the failure, if the daemon gives one.
         failure: Option<Failure>,
-        /// The agent that was to get the word; `None` where that was the asker.
+        /// The agent that the message was meant for; `None` if that is the asker.
         return_to: Option<AgentId>,
     },
     /// A request that waits for the recipient's answer.
     Approval {
         /// The number by which the recipient answers.
         approval: ApprovalId,
-        /// The task it would make.
+        /// The task that the command would make.
         task: Option<TaskId>,
         /// The tool that policy was asked about.
         tool: Box<str>,
-        /// Why approval is needed.
+        /// The reason why approval is needed.
         reason: Box<str>,
-        /// How much is at stake.
+        /// The risk of the command.
         risk: Risk,
         /// The request, with everything that is shown to an approver.
         details: Json,
-        /// Digest that the answer is bound to.
+        /// The digest that the answer is bound to.
         shown: Digest,
         /// The end of the time in which an answer counts.
         expires_at: Timestamp,
     },
     /// An agent has a place through another door that the recipient has, too.
     Met {
-        /// Where the recipient has it, and how.
+        /// The file in which both have a place.
         file: RepoPath,
-        /// How the recipient has it.
+        /// The way in which the recipient has it.
         mine: ReservationKind,
         /// The reservation of the other agent.
         other: Box<Reservation>,
     },
-    /// An agent waits for a lock of the recipient's.
+    /// An agent waits for a lock that the recipient has.
     Wanted {
         /// The lock, as its holder wrote it.
         symbol: Box<str>,
@@ -109,25 +109,25 @@ pub enum MailKind {
         fence: Fence,
         /// The agent that waits.
         agent: AgentId,
-        /// When that agent gives up.
+        /// When that agent stops waiting.
         until: Timestamp,
     },
 }
 
-/// How much is at stake in an approval. DevIt 1.6, `risk_level`.
+/// The risk of a command that waits for approval. DevIt 1.6, `risk_level`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Risk {
-    /// Nothing out of the ordinary.
+    /// Nothing unusual.
     Low,
     /// A central file or a long test run.
     Medium,
-    /// Reaches outside the jail.
+    /// The command reaches outside of the jail.
     High,
 }
 
 impl MailKind {
-    /// The task a message is about.
+    /// Returns the task that the message is about.
     pub fn task(&self) -> Option<&TaskId> {
         match self {
             MailKind::Work { task, .. } | MailKind::Word { task, .. } => Some(task),
@@ -136,7 +136,7 @@ impl MailKind {
         }
     }
 
-    /// The kind in one word, for the log.
+    /// Returns the kind in one word, for the log.
     pub fn name(&self) -> &'static str {
         match self {
             MailKind::Work { .. } => "work",
@@ -165,14 +165,14 @@ impl MailKind {
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 struct Queue {
     mail: BTreeMap<MailSeq, Arc<Mail>>,
-    /// The numbers of the messages about each task, so that its end does not look at all others.
+    /// The numbers of the messages about each task, so that the end of a task need not look at all messages.
     about: BTreeMap<TaskId, BTreeSet<MailSeq>>,
     carried: BTreeMap<MailSeq, DaemonId>,
     bytes: usize,
 }
 
 impl Queue {
-    /// The messages about a task, oldest first.
+    /// Returns the messages about a task, oldest first.
     fn about<'a>(&'a self, task: &TaskId) -> impl Iterator<Item = (&'a MailSeq, &'a Arc<Mail>)> + use<'a> {
         self.about.get(task).into_iter().flatten().filter_map(|seq| self.mail.get_key_value(seq))
     }
@@ -214,7 +214,7 @@ impl State {
         Collected { mail, waiting }
     }
 
-    /// Settles how a message went; one about work puts it into its worker's hands.
+    /// Settles the delivery of a message; a delivered message with work assigns the work to its worker.
     pub(super) fn settle_mail(
         &self,
         call: &Call<'_>,
@@ -230,7 +230,7 @@ impl State {
 }
 
 impl Mailboxes {
-    /// Files a message, and makes room for it where the recipient's queue is full.
+    /// Files a message, and makes room for it if the recipient's queue is full.
     pub(super) fn post(&self, now: Timestamp, to: &AgentId, kind: MailKind, out: &mut Outbox) {
         if let Some(queue) = self.queues.get(to) {
             self.supersede(to, queue, &kind, out);
@@ -246,14 +246,14 @@ impl Mailboxes {
         out.put(Change::PutMail(Arc::new(Mail { seq, to: to.clone(), at: now, kind })));
     }
 
-    /// Files a message only where that gives up no other one, and the store of mail has room.
+    /// Files a message only if no other one has to go for it, and if all queues together have room.
     pub(super) fn post_if_it_fits(&self, now: Timestamp, to: &AgentId, kind: MailKind, out: &mut Outbox) {
         if !self.is_full() && self.has_room(to, &kind) {
             self.post(now, to, kind, out);
         }
     }
 
-    /// Takes back the word about who waits for a grant: a newer one replaces it, or the grant has ended.
+    /// Withdraws the message about a waiter for a grant: a newer one replaces it, or the grant has ended.
     pub(super) fn withdraw_wanted(&self, to: &AgentId, of: Fence, out: &mut Outbox) {
         let Some(queue) = self.queues.get(to) else { return };
         for (seq, mail) in &queue.mail {
@@ -264,9 +264,9 @@ impl Mailboxes {
         }
     }
 
-    /// Gives up the oldest messages until one of `bytes` fits, counting what this command has already done to
-    /// the queue. What is on its way stays, and so does work, as long as there is anything else: a worker that
-    /// never sees it would leave its task waiting.
+    /// Drops the oldest messages until one of `bytes` fits, counting the present command's own changes to the
+    /// queue. Messages on their way stay, and so does work as long as there are others: a worker that never sees
+    /// its work would leave the task waiting.
     fn make_room(&self, to: &AgentId, bytes: usize, out: &mut Outbox) {
         let (put, gone) = out.mail_of(to);
         let (queued, held) = self.queues.get(to).map_or((0, 0), |queue| (queue.mail.len(), queue.bytes));
@@ -284,7 +284,7 @@ impl Mailboxes {
         }
         let mut given_up = 0;
         for work in [false, true] {
-            // From the oldest on, as far as is needed: a full queue is not looked at as a whole for each message.
+            // It begins with the oldest and goes only as far as needed: a full queue is not searched as a whole for each message.
             for mail in queue.into_iter().flat_map(|queue| queue.mail.values()).chain(&put) {
                 if count < MAIL_MAX && total <= MAIL_BYTES_MAX {
                     break;
@@ -300,19 +300,19 @@ impl Mailboxes {
         self.announce_dropped(to, given_up, "the queue was full", out);
     }
 
-    /// Whether an agent has been told already that this other one waits for this grant of its.
+    /// Checks whether an agent has already been told that this other one waits for its grant.
     pub(super) fn has_word_of_waiter(&self, to: &AgentId, of: Fence, waiter: &AgentId) -> bool {
         let its = |mail: &Arc<Mail>| matches!(&mail.kind, MailKind::Wanted { fence, agent, .. } if *fence == of && agent == waiter);
         self.queues.get(to).is_some_and(|queue| queue.mail.values().any(its))
     }
 
-    /// Whether all queues together hold as much as they may. Names are free to invent, and each could hold a
-    /// queue's worth; what is under way goes on, and nothing new is begun.
+    /// Checks whether all queues together are full. Names can be invented freely, and each name could fill a queue;
+    /// work under way goes on then, and no new work begins.
     pub(super) fn is_full(&self) -> bool {
         self.bytes >= MAIL_TOTAL_BYTES_MAX
     }
 
-    /// Whether one more message fits without giving up another.
+    /// Checks whether one more message fits without dropping another.
     pub(super) fn has_room(&self, to: &AgentId, kind: &MailKind) -> bool {
         let fits = |queue: &Queue| {
             queue.mail.len() < MAIL_MAX && queue.bytes.saturating_add(kind.bytes()) <= MAIL_BYTES_MAX
@@ -320,7 +320,7 @@ impl Mailboxes {
         self.queues.get(to).is_none_or(fits)
     }
 
-    /// A task's last word makes its unread progress pointless; a client that applied it later would go back.
+    /// Drops unread progress when a task's last message comes; a client that applied the progress later would go back.
     fn supersede(&self, to: &AgentId, queue: &Queue, kind: &MailKind, out: &mut Outbox) {
         let MailKind::Word { task, last: true, .. } = kind else { return };
         let (_, gone) = out.mail_of(to);
@@ -335,8 +335,8 @@ impl Mailboxes {
         self.announce_dropped(to, count, "superseded by the task's last word", out);
     }
 
-    /// Before one more word of progress about a task: an agent that does not collect keeps the newest ones only, so
-    /// that a worker that talks without end pushes nothing else out of the queue.
+    /// Makes room for one more message of progress about a task. An agent that does not collect keeps the newest
+    /// ones only, so that a worker which reports without end pushes no other mail out.
     pub(super) fn thin_out_progress(&self, to: &AgentId, about: &TaskId, out: &mut Outbox) {
         let Some(queue) = self.queues.get(to) else { return };
         let (_, gone) = out.mail_of(to);
@@ -376,7 +376,7 @@ impl Mailboxes {
         Some(mail.clone())
     }
 
-    /// Returns the message when it has arrived, so that its task can move on.
+    /// Returns the message if it has arrived, so that its task can move on.
     fn settle(
         &self,
         who: &Principal,
@@ -394,7 +394,7 @@ impl Mailboxes {
         Ok(Some(mail.clone()))
     }
 
-    /// Takes back a worker's unread work when its task is over.
+    /// Withdraws a worker's unread work when its task is over.
     pub(super) fn withdraw_work(&self, worker: &AgentId, task: &TaskId, out: &mut Outbox) {
         let Some(queue) = self.queues.get(worker) else { return };
         let (_, gone) = out.mail_of(worker);
@@ -406,7 +406,7 @@ impl Mailboxes {
         }
     }
 
-    /// Whether a task is just being handed to its worker.
+    /// Checks whether a task is just being handed to its worker.
     pub(super) fn is_handing_over(&self, worker: &AgentId, task: &TaskId) -> bool {
         let its = |mail: &Mail| matches!(&mail.kind, MailKind::Work { task: it, .. } if it == task);
         let mut carried = self.queues.get(worker).into_iter().flat_map(|queue| queue.carried.keys());
@@ -414,7 +414,7 @@ impl Mailboxes {
             .any(|seq| self.queues.get(worker).and_then(|it| it.mail.get(seq)).is_some_and(|mail| its(mail)))
     }
 
-    /// Takes back the mail about an approval that is settled.
+    /// Withdraws the mail about an approval that is settled.
     pub(super) fn withdraw_approval(&self, to: &AgentId, approval: ApprovalId, out: &mut Outbox) {
         let Some(queue) = self.queues.get(to) else { return };
         for (seq, mail) in &queue.mail {
@@ -426,8 +426,8 @@ impl Mailboxes {
         }
     }
 
-    /// Drops what a former process of the same number left behind, when its name comes back after silence.
-    /// Returns the tasks whose work was among it.
+    /// Drops the mail of a former process with the same number, when its name comes back after silence. Returns the
+    /// tasks whose work was dropped.
     pub(super) fn clear_recurring(
         &self,
         now: Timestamp,
@@ -446,7 +446,7 @@ impl Mailboxes {
         self.drop_older(who, now, RECURRING_PID_KEEP, why, |_| true, out)
     }
 
-    /// Drops what has waited longer than `keep`, for every agent. Work stays as long as its task does.
+    /// Drops mail that has waited longer than `keep`, for every agent. Work stays as long as its task does.
     pub(super) fn expire(&self, now: Timestamp, keep: Ttl, out: &mut Outbox) {
         let news = |kind: &MailKind| !matches!(kind, MailKind::Work { .. });
         for agent in self.queues.keys() {
@@ -479,7 +479,7 @@ impl Mailboxes {
         work
     }
 
-    /// The message with a task's result, unless it is being delivered.
+    /// Returns the message with a task's result, unless it is being delivered.
     pub(super) fn last_word(&self, agent: &AgentId, task: &TaskId) -> Option<&Arc<Mail>> {
         let queue = self.queues.get(agent)?;
         let is_it = |kind: &MailKind| matches!(kind, MailKind::Word { last: true, .. });
@@ -487,12 +487,12 @@ impl Mailboxes {
         free.find(|(_, mail)| is_it(&mail.kind)).map(|(_, mail)| mail)
     }
 
-    /// How many messages of an agent wait, without those that are being carried.
+    /// Returns how many messages of an agent wait, without those that are being carried.
     pub fn waiting(&self, agent: &AgentId) -> usize {
         self.queues.get(agent).map_or(0, |queue| queue.mail.len() - queue.carried.len())
     }
 
-    /// Messages of one agent after a number, oldest first, carried or not.
+    /// Returns the messages of one agent after a number, oldest first, carried or not.
     pub(super) fn after(&self, agent: &AgentId, seq: MailSeq) -> impl Iterator<Item = &Arc<Mail>> {
         let after = (Bound::Excluded(seq), Bound::Unbounded);
         self.queues
@@ -502,7 +502,7 @@ impl Mailboxes {
             .map(|(_, mail)| mail)
     }
 
-    /// Every queued message, by recipient and age.
+    /// Returns every queued message, by recipient and age.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<Mail>> {
         self.queues.values().flat_map(|queue| queue.mail.values())
     }
@@ -538,7 +538,7 @@ impl Mailboxes {
         }
     }
 
-    /// What these daemons were handing over waits again.
+    /// Puts the messages that these daemons were delivering back into waiting.
     pub(super) fn come_back_from(&self, theirs: impl Fn(DaemonId) -> bool, out: &mut Outbox) {
         for (agent, queue) in &self.queues {
             let its = queue.carried.iter().filter(|(_, by)| theirs(**by));

@@ -1,4 +1,4 @@
-//! The queue of branches that are to be merged.
+//! The queue of branches that wait to be merged.
 //!
 //! ```text
 //!              run                 checks pass                 the trunk has moved
@@ -7,7 +7,7 @@
 //!       |                |  +-- conflict, check fails, the branch is another one --> [set aside]
 //!       +-- daemon ends -+------------- the trunk was moved by another ---+
 //! ```
-//! The core remembers what waits and how far each came. What is merged, and how, is the service's.
+//! The core remembers the waiting branches and the progress of each. The service does the merging.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -27,17 +27,17 @@ use super::{
 use provost_base::limits::{MERGE_BRANCHES_MAX, MERGES_OVER_MAX, MERGES_WAITING_MAX};
 use provost_base::{AgentId, Digest, Fence, Json, Timestamp};
 
-/// What the asker of a merge lets pass. Only a person can.
+/// The checks of a merge that its asker waives. Only a person can waive them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct MergePasses {
-    /// Changes of files that run later, or that tell agents what to do.
+    /// The check for changes of files that run later, or that instruct agents.
     pub settings: bool,
-    /// Locks and claims of agents on what changes.
+    /// The check for locks and claims of agents on changed places.
     pub held: bool,
-    /// Conflicts of symbols, and broken contracts.
+    /// The check for conflicts of symbols, and broken contracts.
     pub symbols: bool,
-    /// The configured checks are not run.
+    /// The configured checks.
     pub unchecked: bool,
 }
 
@@ -48,67 +48,67 @@ pub struct MergeEntry {
     pub number: Fence,
     /// The name of the branch, without `refs/heads/`.
     pub branch: Box<str>,
-    /// The branch into which it is to be merged.
+    /// The branch into which it will be merged.
     pub into: Box<str>,
-    /// The commit that is to be merged.
+    /// The commit that will be merged.
     pub commit: Box<str>,
     /// The agent or person that has put it into the queue.
     pub by: AgentId,
-    /// When that was.
+    /// When it was put into the queue.
     pub at: Timestamp,
-    /// What the asker lets pass.
+    /// The checks that the asker waives.
     pub passes: MergePasses,
-    /// Where it stands.
+    /// The state of the entry.
     pub state: MergeState,
-    /// Whether a run has taken it up, and will merge it as it is here.
+    /// Whether a run has taken the entry up, and will merge it unchanged.
     #[serde(default)]
     pub taken_up: bool,
 }
 
-/// Where a branch of the queue stands.
+/// The state of a branch of the queue.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MergeState {
-    /// It waits for a run.
+    /// The branch waits for a run.
     Waiting,
-    /// It is being merged and checked. Nothing of the user's has changed.
+    /// The branch is being merged and checked. No file or branch of the user has changed yet.
     Working {
         /// The step, in words for people.
         step: Box<str>,
     },
-    /// The trunk is about to be moved. After a crash, the trunk says whether it was.
+    /// The trunk is about to be moved. After a crash, the trunk itself shows whether it was.
     Moving {
         /// The commit at which the trunk was.
         from: Box<str>,
         /// The commit to which it goes.
         to: Box<str>,
-        /// The work trees that follow, each by its top.
+        /// The work trees that follow the trunk, each by its top.
         trees: Vec<Box<str>>,
     },
-    /// It is in the trunk.
+    /// The branch is in the trunk.
     Merged {
-        /// The commit at which the trunk was after it.
+        /// The commit at which the trunk was afterwards.
         to: Box<str>,
-        /// When that was.
+        /// When the branch was merged.
         at: Timestamp,
-        /// What is to be known besides, in words for people.
+        /// Further information, in words for people.
         note: Box<str>,
     },
-    /// It is not merged, and the others go on.
+    /// The branch is not merged; the others go on.
     SetAside {
-        /// The cause in a word, which commands and tools go by.
+        /// The cause in a word, for commands and tools.
         cause: Box<str>,
         /// The reason, in words for people.
         why: Box<str>,
         /// The agent that was told.
         told: Option<AgentId>,
-        /// When that was.
+        /// When the branch was set aside.
         at: Timestamp,
     },
 }
 
 impl MergeState {
-    /// The word for it.
+    /// Returns the word for it.
     pub fn as_str(&self) -> &'static str {
         match self {
             MergeState::Waiting => "waiting",
@@ -119,7 +119,7 @@ impl MergeState {
         }
     }
 
-    /// Whether nothing more is done with it.
+    /// Checks whether the entry has reached its end.
     pub fn is_over(&self) -> bool {
         matches!(self, MergeState::Merged { .. } | MergeState::SetAside { .. })
     }
@@ -128,7 +128,7 @@ impl MergeState {
         matches!(self, MergeState::Working { .. } | MergeState::Moving { .. })
     }
 
-    /// Whether the diagram has an arrow from here to there.
+    /// Checks whether the diagram has an arrow from this state to the other.
     fn leads_to(&self, to: &MergeState) -> bool {
         match self {
             MergeState::Waiting => matches!(to, MergeState::Working { .. }),
@@ -139,7 +139,7 @@ impl MergeState {
     }
 }
 
-/// The queue, with what has lately left it.
+/// The queue, with the entries that have lately left it.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Merges(BTreeMap<Fence, Arc<MergeEntry>>);
 
@@ -152,12 +152,12 @@ impl Merges {
         self.0.remove(&number);
     }
 
-    /// The entry of this number.
+    /// Returns the entry with this number.
     pub fn get(&self, number: Fence) -> Option<&Arc<MergeEntry>> {
         self.0.get(&number)
     }
 
-    /// All entries, oldest first.
+    /// Returns all entries, oldest first.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<MergeEntry>> {
         self.0.values()
     }
@@ -167,7 +167,7 @@ impl Merges {
     }
 }
 
-/// A step of the queue, as the log has it.
+/// A step of the queue, as it stands in the log.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MergeEvent {
@@ -177,9 +177,9 @@ pub enum MergeEvent {
         number: Fence,
         /// The branch.
         branch: Box<str>,
-        /// The branch into which it is to be merged.
+        /// The branch into which it will be merged.
         into: Box<str>,
-        /// The commit that is to be merged.
+        /// The commit that will be merged.
         commit: Box<str>,
     },
     /// A branch was taken out of the queue.
@@ -189,21 +189,21 @@ pub enum MergeEvent {
         /// The branch.
         branch: Box<str>,
     },
-    /// A branch of the queue has come further.
+    /// The state of a branch in the queue has changed.
     MergeMoved {
         /// The number of the entry.
         number: Fence,
         /// The branch.
         branch: Box<str>,
-        /// The branch into which it is to be merged.
+        /// The branch into which it will be merged.
         into: Box<str>,
-        /// Where it stands now.
+        /// The present state of the branch.
         to: MergeState,
     },
 }
 
 impl MergeEvent {
-    /// The kind's name as stored and filtered by.
+    /// Returns the kind's name, as it is stored and as filters name it.
     pub fn name(&self) -> &'static str {
         match self {
             MergeEvent::MergeQueued { .. } => "merge_queued",
@@ -220,7 +220,7 @@ impl From<MergeEvent> for EventKind {
 }
 
 impl Judged for QueueMerges {
-    /// What is merged comes into the repository, as what is applied does.
+    /// Returns the action of an apply: a merge, too, brings changes into the repository.
     fn action(&self) -> Action {
         Action::Apply
     }
@@ -264,7 +264,7 @@ impl Redeemed for QueueMerges {
         self.digest()
     }
 
-    /// A "yes" counts once. A "no" counts for as long as a "yes" would have.
+    /// Uses up the answer to an earlier question. A grant counts once; a denial counts for as long as a grant would have.
     fn redeem(
         &self,
         state: &State,
@@ -293,14 +293,14 @@ impl Redeemed for QueueMerges {
     }
 }
 
-/// The user, by a process in which no agent has spoken.
+/// Checks whether the caller is the user, by a process in which no agent has spoken.
 fn is_the_user(who: &Principal) -> bool {
     who.operates()
 }
 
 impl State {
-    /// Puts branches into the queue. One that waits already, or has left the queue, is put there again; one that another has
-    /// put there stays as it is, unless the user says otherwise.
+    /// Puts branches into the queue. A branch that waits already, or has left the queue, is put there again;
+    /// another agent's entry stays as it is, unless the user asks.
     fn queue_merges(
         &self,
         call: &Call<'_>,
@@ -346,7 +346,7 @@ impl State {
         Ok(MergesQueued { entries })
     }
 
-    /// The entry that a request to add a branch finds there and leaves alone.
+    /// Returns the present entry that a request to add a branch leaves as it is.
     fn as_it_waits(
         &self,
         who: &Principal,
@@ -380,7 +380,7 @@ impl State {
         Ok(None)
     }
 
-    /// Takes entries out of the queue: those that the caller has put there, and for the user, any.
+    /// Takes entries out of the queue: the caller's own; for the user, any.
     pub(super) fn remove_merges(
         &self,
         who: &Principal,
@@ -407,7 +407,7 @@ impl State {
         Ok(MergesRemoved { count: u32::try_from(verb.numbers.len()).unwrap_or(u32::MAX) })
     }
 
-    /// Owes a run of the queue. Only the user has one begun: it moves the trunk.
+    /// Owes a run of the queue. Only the user may begin one, since it moves the trunk.
     pub(super) fn run_merges(
         &self,
         who: &Principal,
@@ -456,7 +456,7 @@ impl State {
         Round::new(now, self, out).tell(post).map(drop)
     }
 
-    /// Puts on record how far an entry is.
+    /// Records the progress of an entry.
     pub(super) fn move_merge(
         &self,
         now: Timestamp,

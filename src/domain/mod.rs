@@ -168,15 +168,15 @@ pub use user::{USER_CHANGED, User, UserRole, Users};
 pub use version::{Ahead, Earlier, KeptVersion, Version};
 pub use work_machine::NEVER_WORK;
 
-/// How often old mail is looked for.
+/// The interval at which the core removes old mail and other records that have aged.
 const SWEEP_EVERY: Ttl = Ttl::minutes(1);
 
-/// The name under which a change is told that no agent has reported.
+/// Returns the name under which a change appears in the log when no agent has reported it.
 pub fn unknown() -> AgentId {
     AgentId::parse(note::UNKNOWN).expect("a constant that is a valid id")
 }
 
-/// The name under which the daemon itself appears in the log.
+/// Returns the name under which the daemon itself appears in the log.
 pub fn provost() -> AgentId {
     AgentId::parse("provost").expect("a constant that is a valid id")
 }
@@ -188,7 +188,7 @@ pub enum Answer<R> {
     Done(R),
     /// The command waits for an approver, under this number.
     Parked(ApprovalId),
-    /// Policy said no, and that is on record: the task it would have made has failed, its asker has mail.
+    /// Policy denied the command, and that is on record: the task that it would have made has failed, and its asker has mail.
     Denied(Denial),
 }
 
@@ -205,7 +205,7 @@ pub struct Denial {
     pub failure: Failure,
 }
 
-/// Everything Provost knows that is not history. Memory is a fold of committed [`Change`]s.
+/// Everything that Provost knows except history. The state in memory is a fold of committed [`Change`]s.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct State {
     /// Agents that have registered or been named, and their signs of life.
@@ -228,21 +228,21 @@ pub struct State {
     pub grants: Grants,
     /// Files that applies have lately written.
     pub written: Written,
-    /// Locks on symbols, held and lapsed, and those who wait for them.
+    /// Locks on symbols, held and lapsed, and the agents that wait for them.
     pub locks: Locks,
-    /// Circles of waiting that were refused lately. Memory only.
+    /// Circles of waiting that were refused lately. In memory only.
     pub circles: RefusedCircles,
     /// Changes that agents have announced.
     pub intents: Intents,
     /// Agreements on signatures, offered and in force.
     pub contracts: Contracts,
-    /// All of these, and what other doors have, as they are compared.
+    /// All reservations, of the broker's and the coordinating doors alike, in the form in which they are compared.
     pub stakes: Reservations,
     /// Messages between agents, without what they say.
     pub broker: BrokerState,
     /// Agents that have announced themselves to work together.
     pub crew: Crew,
-    /// Files that they work at.
+    /// Files that members of the crew work on.
     pub claims: Claims,
     /// Work that members request from each other.
     pub assignments: Assignments,
@@ -256,33 +256,33 @@ pub struct State {
     pub push: PushSubscriptions,
     /// Jobs: the requests of editors, until they are forgotten.
     pub jobs: Jobs,
-    /// Branches that are to be merged.
+    /// Branches that wait to be merged.
     pub merges: Merges,
-    /// What runs have used, as far as budgets may need it.
+    /// The usage of runs, as far as budgets may need it.
     pub spending: Spending,
     /// Workers that a command has switched off.
     pub switches: Switches,
-    /// What the users of the hosts may do.
+    /// The rights of the hosts' users.
     pub users: Users,
-    /// What the hosts can do that take part.
+    /// The abilities of the hosts that take part.
     pub abilities: Abilities,
-    /// Last numbers and totals.
+    /// The last numbers and totals.
     pub counters: Counters,
-    /// The configuration's part in it.
+    /// The settings from the configuration.
     pub settings: Settings,
-    /// The daemon that decides; each has its own.
+    /// This daemon: the one that decides. Each daemon has its own value.
     pub here: DaemonId,
-    /// Whether this host takes no new tasks; each daemon knows its own.
+    /// Whether this host takes no new tasks. Each daemon has its own value.
     drains: bool,
-    /// Whether this host has joined to work alone; each daemon knows its own.
+    /// Whether this host has joined only to carry out tasks. Each daemon has its own value.
     works_only: bool,
     swept_at: Timestamp,
-    /// When the first command or deadline after the last start came; signs of life were not seen before.
+    /// The time of the first command or deadline after the last start; signs of life before it were not seen.
     awake_since: Option<Timestamp>,
 }
 
 impl State {
-    /// The state before anything happened.
+    /// Returns the state before anything happened.
     pub fn new(settings: Settings) -> Self {
         Self {
             agents: Agents::default(),
@@ -324,13 +324,13 @@ impl State {
         }
     }
 
-    /// The only place where state changes, for commands and for loading alike.
+    /// Applies a change: the only place where state changes, for commands and for loading alike.
     pub fn apply(&mut self, change: &Change) {
         self.stakes.follow(change);
         match change {
             Change::PutTask(task) => self.tasks.put(task.clone()),
             Change::FinishTask(task) => self.tasks.remove(task.id()),
-            // History is the store's.
+            // The store has the history.
             Change::AmendTask(_) => {}
             Change::PutAgent(agent) => self.agents.put(agent.clone()),
             Change::Beat(agent, at) => self.agents.seen(agent, *at),
@@ -377,17 +377,17 @@ impl State {
             }
             Change::PutAbility(it) => self.abilities.put(it.clone()),
             Change::DropAbility(host) => self.abilities.remove(*host),
-            // What else ends with it is changes of its own.
+            // Everything else that ends with the host has changes of its own.
             Change::HostDown(daemon, _) => self.abilities.end(*daemon),
             Change::StartEffect(_) => {}
             Change::Count(counters) => self.counters = *counters,
         }
     }
 
-    /// When [`Core::tick`] next has something to do.
+    /// Returns when [`Core::tick`] next has something to do.
     pub fn next_deadline(&self) -> Option<Timestamp> {
         if self.works_only {
-            return None; // What runs out is ended by full hosts.
+            return None; // Full hosts end everything that runs out.
         }
         let posts = &self.broker;
         let nothing_ages = self.mail.is_empty()
@@ -402,7 +402,7 @@ impl State {
         first.chain(sweep).chain(self.next_lapse()).chain(standoff).chain(self.next_silence()).min()
     }
 
-    /// When a lock or an intent next lapses, or an agent has waited long enough for one.
+    /// Returns when a lock or an intent next lapses, or an agent has waited long enough for one.
     fn next_lapse(&self) -> Option<Timestamp> {
         self.locks.next_deadline().into_iter().chain(self.intents.next_deadline()).min()
     }
@@ -411,17 +411,17 @@ impl State {
 /// A command on its way in, with its caller, facts and time.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Call<'a> {
-    /// When, by the time that everything is measured in.
+    /// The time of the command, by the engine's clock, which measures everything.
     pub now: Timestamp,
     /// The time of the system's clock, for rules that name hours of the day.
     pub wall: Timestamp,
     /// The principal that submits the command.
     pub who: &'a Principal,
-    /// The facts that the service found out before the submit.
+    /// The facts that the service found before the submit.
     pub facts: Facts,
-    /// The finished task of the id that the command names, if there is one; see [`Command::names_task`].
+    /// The finished task whose id the command names; `None` if there is no such task; see [`Command::names_task`].
     pub past: Option<Arc<Task>>,
-    /// The finished ones among the tasks that a delegation waits for; see [`Command::waits_for`].
+    /// The finished tasks among those that a delegation waits for; see [`Command::waits_for`].
     pub earlier: Vec<Arc<Task>>,
 }
 
@@ -432,29 +432,29 @@ pub struct Core {
 }
 
 impl Core {
-    /// A core that continues from `state`.
+    /// Returns a core that continues from `state`.
     pub fn new(state: State, judge: Box<dyn Judge>) -> Self {
         Self { state, judge }
     }
 
-    /// The state, for reading.
+    /// Returns the state, for reading.
     pub fn state(&self) -> &State {
         &self.state
     }
 
-    /// Goes on from another state, after the store has been read again. Of switches memory knows more.
+    /// Continues from another state, after the store has been read again. The switches stay: memory is newer there.
     pub fn restore(&mut self, state: State) {
         let switches = std::mem::take(&mut self.state.switches);
         self.state = State { switches, here: self.state.here, ..state };
     }
 
-    /// Goes on from a state that other daemons have a part in. What belongs to this one alone stays.
+    /// Continues from a state that other daemons share. The parts that belong to this daemon alone stay.
     pub fn take_over(&mut self, state: State) {
         let old = std::mem::replace(&mut self.state, state);
         self.state.keep_own(old);
     }
 
-    /// Takes over what the daemon of another host has decided.
+    /// Takes over a decision of another host's daemon.
     pub fn fold(&mut self, entry: &LogEntry) {
         entry.changes.iter().for_each(|change| self.state.apply(change));
     }
@@ -464,18 +464,18 @@ impl Core {
         self.judge = judge;
     }
 
-    /// Takes over another configuration from the next command on. What the repository says is no part of it.
+    /// Takes over another configuration from the next command on. The code owners come from the repository and stay.
     pub fn set_settings(&mut self, mut settings: Settings) {
         settings.posts.code_owners = std::mem::take(&mut self.state.settings.posts.code_owners);
         self.state.settings = settings;
     }
 
-    /// Takes over what the repository says of who owns which files.
+    /// Takes over the repository's statement of who owns which files.
     pub fn set_code_owners(&mut self, owners: Vec<post::Owner>) {
         self.state.settings.posts.code_owners = owners;
     }
 
-    /// The single door: scope, then policy, then the rule.
+    /// Checks scope, then policy, then the rule of a command. Every command passes here.
     ///
     /// # Errors
     /// A [`Refusal`]; then nothing has changed and `out` is as it was.
@@ -501,7 +501,7 @@ impl Core {
         match decided.and_then(|it| self.state.must_be_work_here(out).map(|()| it)) {
             Ok(answer) => {
                 self.state.owe_notices(now, out);
-                // Who gives back what it does not have was not here for that.
+                // A caller that gives back something that it does not have was not here for that.
                 let is_here = !gives_back || out.wrote();
                 if is_here && !self.state.agents.doors_of(&agent).contains(&door) {
                     out.put(Change::CameBy(agent, door));
@@ -518,8 +518,8 @@ impl Core {
         }
     }
 
-    /// Notes that an agent was not let wait for a lock, since a circle would begin; any other refusal is not noted. A refused command
-    /// leaves nothing itself: this is a step of its own.
+    /// Notes that an agent was refused a wait for a lock, since a circle would begin; other refusals are not noted.
+    /// This is a step of its own because a refused command itself leaves no record.
     pub fn note_circle(
         &mut self,
         now: Timestamp,
@@ -535,11 +535,11 @@ impl Core {
         out.finish(durability).iter().for_each(|change| self.state.apply(change));
     }
 
-    /// Ends what has run out. The engine calls this when [`State::next_deadline`] has come.
+    /// Ends everything whose time is over. The engine calls this when [`State::next_deadline`] has come.
     pub fn tick(&mut self, now: Timestamp, out: &mut Outbox) {
         self.state.awake_since.get_or_insert(now);
         self.lapse(now, out);
-        // What is due may be over by its turn: the end of one task ends those that wait for it.
+        // A parked command that is due may be gone by its turn: the end of one task ends those that wait for it.
         for parked in self.state.approvals.due(now) {
             if self.state.approvals.get(parked.id).is_none() {
                 continue;
@@ -572,8 +572,8 @@ impl Core {
         }
     }
 
-    /// Ends locks and intents whose time is up. The engine calls this before it applies commands, so that no lease is one millisecond longer
-    /// because no command came; [`Core::tick`] comes after them, since they may be signs of life.
+    /// Ends locks and intents whose time is up. The engine calls this before it applies commands, so that no lease lasts
+    /// longer than its time for lack of a command; [`Core::tick`] comes after them, since they may be signs of life.
     pub fn lapse(&mut self, now: Timestamp, out: &mut Outbox) {
         if !self.state.works_only && self.state.next_lapse().is_some_and(|at| at <= now) {
             self.by_itself(now, out, |state, out| {
@@ -583,7 +583,7 @@ impl Core {
         }
     }
 
-    /// One step of the daemon's own. Each sees what the one before has done, queues that have filled up included.
+    /// Runs one step of the daemon itself. Each step sees the effects of the one before, filled queues included.
     fn by_itself(&mut self, now: Timestamp, out: &mut Outbox, step: impl FnOnce(&State, &mut Outbox)) {
         let before = out.changes.len();
         self.step(now, out, step);

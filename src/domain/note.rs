@@ -1,8 +1,8 @@
 //! Notes of agents, observed changes of files, and the conflicts that result from both.
 //!
-//! A claim is advice: nothing keeps another agent from writing. When another agent has written to a claimed file, by
-//! its own report or because the owner is absent, the file is in conflict, and no agent has it until a decision about
-//! whose change counts. Agent Protocol, 3.3, 3.7 and 6.
+//! A claim is advice: nothing keeps another agent from writing. When another agent has written to a claimed file,
+//! by its own report or because the owner is absent, the file is in conflict, and no agent has it until it is
+//! decided whose change counts. Agent Protocol, 3.3, 3.7 and 6.
 
 use std::sync::Arc;
 
@@ -16,11 +16,11 @@ use super::{
 use provost_base::limits::{ID_LEN_MAX, NOTE_BYTES_MAX, PATH_LEN_MAX};
 use provost_base::{AgentId, Timestamp};
 
-/// The name under which a change is told that no agent has reported.
+/// The name under which a change appears when no agent has reported it.
 pub(super) const UNKNOWN: &str = "unknown";
 
 impl State {
-    /// Agent Protocol, `POST /events`. A note may be word of a change, or end a conflict.
+    /// Takes a note in, which may report a change or end a conflict. Agent Protocol, `POST /events`.
     pub(super) fn take_note(
         &self,
         now: Timestamp,
@@ -40,7 +40,7 @@ impl State {
         Ok(NoteTaken { event })
     }
 
-    /// Puts another daemon's events on the timeline; they change nothing else.
+    /// Puts another daemon's events on the timeline; nothing else changes.
     pub(super) fn take_notes(&self, verb: &TakeNotes, out: &mut Outbox) -> Result<NotesTaken, Refusal> {
         verb.notes.iter().try_for_each(fits)?;
         for note in &verb.notes {
@@ -49,14 +49,14 @@ impl State {
         Ok(NotesTaken)
     }
 
-    /// An agent says that it has changed a file. If it is another's, there is a conflict.
+    /// Records that an agent says it has changed a file. If another agent has the file, there is a conflict.
     pub(super) fn own_up(&self, now: Timestamp, who: &AgentId, changed: &ChangedFile, out: &mut Outbox) {
         let Some(claim) = self.claims.get(&changed.file) else { return };
         if let Some(ahead) = self.ahead(now, &changed.file, Some(who)) {
             self.in_conflict(claim, ahead, who, changed.content, &changed.versions, out);
         } else if claim.held.owner() == Some(who) && claim.versions.is_empty() {
-            // The change is its owner's own: no agent has to be asked about it, and it is not told once more
-            // when it is seen.
+            // The change is the owner's: no agent has to be asked about it, and it is not reported again when the
+            // watch sees it.
             let known = Claim { content: changed.content, earlier: None, ..Claim::clone(claim) };
             out.put(CrewChange::PutClaim(Arc::new(known)).into());
         }
@@ -73,7 +73,7 @@ impl State {
     ) {
         let Some(since) = claim.held.since() else { return };
         let Ahead { owner, contents } = ahead;
-        // They were kept before this was decided; if another agent has the file by now, they do not count.
+        // The versions were kept before this was decided; if another agent has the file by now, they do not count.
         let fit = versions.first().is_some_and(|it| it.agent == owner);
         let versions = if fit { versions.to_vec() } else { Vec::new() };
         out.append_event(
@@ -92,7 +92,7 @@ impl State {
         out.put(CrewChange::PutClaim(Arc::new(claim)).into());
     }
 
-    /// A conflict is over: the file is free, or the picked agent's, if it is one of the crew.
+    /// Ends a conflict: the file is free, or belongs to the picked agent if that is a member of the crew.
     fn settle_conflict(&self, now: Timestamp, settled: &SettledFile, out: &mut Outbox) {
         let conflicted = |it: &&Arc<Claim>| matches!(it.held, Hold::Conflicted { .. });
         let Some(claim) = self.claims.get(&settled.file).filter(conflicted) else { return };
@@ -104,14 +104,14 @@ impl State {
         let last = claim.held.owner().cloned();
         let (content, versions) = (settled.content.unwrap_or(claim.content), Vec::new());
         let fence = out.next_fence();
-        // A file that another agent has handed over does not count against its new owner's share.
+        // A file that another agent has handed over does not count to its new owner's share.
         let share = claim.share.clone().filter(|_| held.owner() == last.as_ref());
         let settled = Claim { held, last, content, versions, fence, share, ..Claim::clone(claim) };
         out.put(CrewChange::PutClaim(Arc::new(settled)).into());
     }
 
-    /// Records changes of files that the watch has seen. Whose change it was is not seen; an owner who is
-    /// there gets the blame.
+    /// Records changes of files that the watch has seen. The watch does not see whose change it was; an owner that
+    /// is present is taken as the author.
     pub(super) fn see_files(&self, now: Timestamp, verb: &SeeFiles, out: &mut Outbox) -> FilesSeen {
         for seen in &verb.files {
             self.see(now, seen, out);
@@ -123,7 +123,7 @@ impl State {
         let claim = self.claims.get(&seen.file);
         let says = seen.after.unwrap_or(Content::Missing);
         match self.written.of(&seen.file) {
-            // The timeline has it already, with the agent for which it was written.
+            // The timeline has the change already, with the agent for which it was written.
             Some(written) if written == says => return,
             Some(_) => out.put(ApplyChange::Forget(seen.file.clone()).into()),
             None => {}
@@ -164,7 +164,7 @@ impl State {
     }
 }
 
-/// Whether a note is one that is kept.
+/// Checks that a note is within the bounds.
 fn fits(note: &Note) -> Result<(), Refusal> {
     let short = [&note.before, &note.after, &note.assignment];
     let long = short.iter().any(|it| it.as_deref().is_some_and(|it| it.len() > ID_LEN_MAX))

@@ -17,62 +17,62 @@ use super::lock::ProcessMark;
 /// A session that a caller is in, or that a process above it is in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct ProcessSession {
-    /// The process at its top: its leader, where that still runs.
+    /// The process at its top: its leader, if that still runs.
     pub top: ProcessMark,
     /// Whether a terminal controls it.
     pub terminal: bool,
 }
 
-/// The sessions that a caller is in, and which of them is the top of its tree.
+/// The sessions that a caller is in, with the index of the top of its tree.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct CallOrigin {
     sessions: Box<[ProcessSession]>,
     tree: usize,
-    /// Whether an agent has spoken in one of them.
+    /// Whether an agent has spoken in one of these sessions.
     #[serde(default)]
     spoken: bool,
 }
 
 impl CallOrigin {
-    /// Of the caller's session and those above it, innermost first; `spoken` is how many of them, counted from the caller's,
-    /// lie at or below the topmost one in which an agent has spoken. `None` where nothing is known of the caller.
+    /// Makes the origin from the caller's session and those above it, innermost first; `spoken` is how many of them, counted from
+    /// the caller's, lie at or below the topmost one in which an agent has spoken. `None` if nothing is known of the caller.
     pub fn new(sessions: Vec<ProcessSession>, spoken: usize) -> Option<Self> {
         let last = sessions.len().checked_sub(1)?;
-        // A session without a terminal is what a program makes of itself in passing: it belongs to the one above that has one.
+        // A program makes a session without a terminal in passing: such a session belongs to the nearest one above that has a terminal.
         let with_terminal = sessions.iter().position(|it| it.terminal).unwrap_or(0);
         let tree = with_terminal.max(spoken.saturating_sub(1)).min(last);
         Some(Self { sessions: sessions.into(), tree, spoken: spoken > 0 })
     }
 
-    /// Of a caller on a system that tells nothing about the processes above another one.
+    /// Returns the origin of a caller on a system that does not show the processes above a process.
     pub fn untold() -> Self {
         Self { sessions: Box::default(), tree: 0, spoken: false }
     }
 
-    /// Whether the system tells where callers are.
+    /// Checks whether the system shows where callers are.
     pub(super) fn is_told(&self) -> bool {
         !self.sessions.is_empty()
     }
 
-    /// Whether an agent has spoken in the caller's session, or in one above it.
+    /// Checks whether an agent has spoken in the caller's session, or in one above it.
     pub(super) fn is_of_agents(&self) -> bool {
         self.spoken
     }
 
-    /// The top of the tree that the caller belongs to; `None` where it has no terminal above it, which is what a process looks
-    /// like that has left its tree.
+    /// Returns the top of the caller's tree; `None` if no terminal is above it, as for a process that has left its
+    /// tree.
     pub(super) fn tree(&self) -> Option<ProcessMark> {
         let has_terminal = self.sessions.iter().any(|it| it.terminal);
         self.sessions.get(self.tree).filter(|_| has_terminal).map(|it| it.top)
     }
 
-    /// Whether two callers are of one tree: either of them is in the other's, or below it.
+    /// Checks whether two callers are in one tree: either of them is in the other's tree, or below it.
     pub(super) fn shares_tree_with(&self, other: &CallOrigin) -> bool {
         let top = |it: &CallOrigin| it.sessions.get(it.tree).map(|it| it.top);
         top(self).is_some_and(|it| other.has(it)) || top(other).is_some_and(|it| self.has(it))
     }
 
-    /// Whether this caller is in the very session of another one, or below it.
+    /// Checks whether this caller is in the very session of another one, or below it.
     pub(super) fn is_below(&self, other: &CallOrigin) -> bool {
         other.sessions.first().is_some_and(|it| self.has(it.top))
     }

@@ -19,11 +19,11 @@ pub struct Outbox {
     pub changes: Vec<Change>,
     /// Events to append to the log.
     pub events: Vec<Event>,
-    /// Effects owed from now on.
+    /// Effects that are owed from now on.
     pub effects: Vec<(EffectId, Effect)>,
-    /// Those of them that the daemons of other hosts carry out.
+    /// The effects among them that the daemons of other hosts carry out.
     elsewhere: BTreeMap<EffectId, DaemonId>,
-    /// The daemon that carries out what the present command owes, if it is another one.
+    /// The daemon that carries out the present command's effects, if it is another one.
     owes_at: Option<DaemonId>,
     /// The durability that the batch's commit has to wait for.
     pub durability: Durability,
@@ -34,7 +34,7 @@ pub struct Outbox {
     here: DaemonId,
 }
 
-/// A point to which an [`Outbox`] can be taken back.
+/// A point to which an [`Outbox`] can be rewound.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Mark {
     changes: usize,
@@ -69,7 +69,7 @@ impl Outbox {
         self.start = self.mark();
     }
 
-    /// Closes one command and returns the changes it made.
+    /// Closes one command and returns its changes.
     pub(super) fn finish(&mut self, durability: Durability) -> &[Change] {
         if self.counters != self.before {
             self.changes.push(Change::Count(self.counters));
@@ -78,18 +78,18 @@ impl Outbox {
         &self.changes[self.start.changes..]
     }
 
-    /// What the current command has announced, and the changes that it makes.
+    /// Returns the events and changes of the current command.
     pub(super) fn news(&self) -> (&[Event], &[Change]) {
         (&self.events[self.start.events..], &self.changes[self.start.changes..])
     }
 
-    /// What the current command owes, each with the host that carries it out.
+    /// Returns the effects of the current command, each with the host that carries it out.
     pub(super) fn owed_news(&self) -> Vec<(HostId, &Effect)> {
         let host = |id| self.owed_at(id).unwrap_or(self.here).host;
         self.effects[self.start.effects..].iter().map(|(id, effect)| (host(*id), effect)).collect()
     }
 
-    /// Whether the current command has left anything that must be stored.
+    /// Checks whether the current command has left anything that must be stored.
     pub(super) fn wrote(&self) -> bool {
         self.events.len() > self.start.events
             || self.effects.len() > self.start.effects
@@ -105,17 +105,17 @@ impl Outbox {
         }
     }
 
-    /// Forgets what came after `mark`.
+    /// Drops everything that came after `mark`.
     pub(super) fn rewind(&mut self, mark: Mark) {
         self.changes.truncate(mark.changes);
         self.events.truncate(mark.events);
         self.effects.truncate(mark.effects);
         self.counters = mark.counters;
-        // The numbers are given again.
+        // Their numbers are issued again.
         self.elsewhere.split_off(&mark.counters.effect.next());
     }
 
-    /// Forgets everything the current command did.
+    /// Drops everything that the current command did.
     pub(super) fn undo(&mut self) {
         self.rewind(self.start);
     }
@@ -125,7 +125,7 @@ impl Outbox {
     }
 
     pub(super) fn append_event(&mut self, kind: EventKind) -> EventSeq {
-        // `begin` comes first in both places that hand an outbox to a rule.
+        // Both places that hand an outbox to a rule call `begin` first.
         let Some((at, actor)) = self.stamp.clone() else { return self.counters.event };
         self.counters.event = self.counters.event.next();
         let event = Event { seq: self.counters.event, at, actor, kind, host: self.here.host };
@@ -134,12 +134,12 @@ impl Outbox {
         self.counters.event
     }
 
-    /// Puts what the rules were asked beside what they have let through since `mark`.
+    /// Adds the rules' input to the events since `mark` that it has allowed.
     pub(super) fn put_judged(&mut self, mark: Mark, request: &JudgedRequest) {
         self.events.iter_mut().skip(mark.events).for_each(|it| it.kind.put_judged(request));
     }
 
-    /// The same, for a rule that has to show the event to its caller.
+    /// Appends an event and returns it, for a rule that shows the event to its caller.
     pub(super) fn told(&mut self, kind: EventKind) -> Event {
         self.append_event(kind);
         self.events.last().cloned().expect("something was said just now")
@@ -152,7 +152,7 @@ impl Outbox {
         self.counters.effect
     }
 
-    /// The same for the daemon of another host, if that is one.
+    /// Owes an effect for the daemon of another host, if the daemon is another one.
     pub(super) fn owe_at(&mut self, daemon: DaemonId, effect: Effect) -> EffectId {
         let other = self.other(daemon);
         let before = std::mem::replace(&mut self.owes_at, other);
@@ -161,7 +161,7 @@ impl Outbox {
         id
     }
 
-    /// What the present command owes from now on is that daemon's to carry out.
+    /// Assigns the effects of the present command from now on to that daemon.
     pub(super) fn owes_at(&mut self, daemon: DaemonId) {
         self.owes_at = self.other(daemon);
     }
@@ -170,22 +170,22 @@ impl Outbox {
         Some(daemon).filter(|it| !it.is_alone() && it.host != self.here.host)
     }
 
-    /// This daemon carries out what one that is down has owed. The effect keeps its number.
+    /// Takes over an effect that a down daemon has owed. The effect keeps its number.
     pub(super) fn take_over(&mut self, id: EffectId, effect: Effect) {
         self.effects.push((id, effect));
     }
 
-    /// The daemon of another host that carries this effect out; `None` where it is the deciding one.
+    /// Returns the daemon of another host that carries this effect out; `None` if the deciding one does.
     pub fn owed_at(&self, id: EffectId) -> Option<DaemonId> {
         self.elsewhere.get(&id).copied()
     }
 
-    /// The daemon that carries out what the present command owes.
+    /// Returns the daemon that carries out the effects of the present command.
     pub(super) fn owner(&self) -> DaemonId {
         self.owes_at.unwrap_or(self.here)
     }
 
-    /// The daemon that decides.
+    /// Returns the daemon that decides.
     pub(super) fn here(&self) -> DaemonId {
         self.here
     }
@@ -225,7 +225,7 @@ impl Outbox {
         self.counters.named
     }
 
-    /// Passes so many of each number over that is handed out.
+    /// Skips `step` numbers of each kind.
     pub(super) fn skip_numbers(&mut self, step: u64) {
         self.counters = self.counters.skipped(step);
     }
@@ -238,7 +238,7 @@ impl Outbox {
         }
     }
 
-    /// Messages that the current command has queued for an agent, and the numbers of those it has taken away.
+    /// Returns the messages that the current command has queued for an agent, and the numbers of those that it has removed.
     pub(super) fn mail_of(&self, agent: &AgentId) -> (Vec<Arc<Mail>>, BTreeSet<MailSeq>) {
         let (mut put, mut gone) = (Vec::new(), BTreeSet::new());
         for change in &self.changes[self.start.changes..] {
@@ -251,17 +251,17 @@ impl Outbox {
         (put, gone)
     }
 
-    /// Whether there is nothing to store.
+    /// Checks whether there is nothing to store.
     pub fn is_empty(&self) -> bool {
         self.events.is_empty() && self.effects.is_empty() && !self.changes.iter().any(Change::is_stored)
     }
 
-    /// Whether there is anything in it that the daemons of other hosts have to know.
+    /// Checks whether there is anything that the daemons of other hosts have to know.
     pub fn is_shared(&self) -> bool {
         !self.is_empty() || self.changes.iter().any(Change::is_shared)
     }
 
-    /// Makes room for the next batch.
+    /// Empties the outbox for the next batch.
     pub fn clear(&mut self) {
         self.changes.clear();
         self.events.clear();

@@ -1,12 +1,12 @@
-//! Notices to addresses elsewhere: which of the events of a command are told, to which address, and in which words.
+//! Notices to addresses elsewhere: which events of a command are reported, to which address, and in which words.
 //!
 //! ```text
 //!   event --> [owed], in the commit of its event --delivered--> gone
 //!                |  \--- three days over, or the address is gone for good: given up, which the journal tells
 //!                +------ too many are owed to the address: the oldest gives way, which the journal tells, too
 //! ```
-//! A notice has facts, which the daemon knows, and words, which agents wrote. Words are kept only for addresses that are to
-//! get them. `effects` sends the notices; no answer to one changes anything here.
+//! A notice has facts, which the daemon knows, and words, which agents wrote. Only notices to addresses that want
+//! words keep them. `effects` sends the notices; no answer to one changes anything here.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,28 +23,28 @@ use provost_base::{
     AgentId, ApprovalId, Digest, EffectId, EventSeq, Json, RuleId, TaskId, Timestamp, clipped, visible,
 };
 
-/// What a notice tells of.
+/// The kind of occurrence that a notice reports.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NoticeKind {
     /// A question to a person, asked or asked again.
     Approval,
-    /// The same about a tool of an agent's host, which waits for seconds only.
+    /// A question about a tool of an agent's host, which waits for seconds only.
     Permission,
-    /// A question that waits no more.
+    /// A question that no longer waits.
     Answered,
     /// A task that has failed.
     Failed,
     /// A task that is completed.
     Done,
-    /// A run that has left something that runs later.
+    /// A run that has left a file that runs later.
     Tainted,
-    /// A passkey that counts from now on, or no more; a browser that is told from now on, or no more.
+    /// A passkey, or a browser that gets notices, was added or removed.
     Passkey,
 }
 
 impl NoticeKind {
-    /// As written in the configuration.
+    /// Returns the word in the configuration.
     pub fn as_str(self) -> &'static str {
         match self {
             NoticeKind::Approval => "approval",
@@ -57,20 +57,20 @@ impl NoticeKind {
         }
     }
 
-    /// Whether others give way to it where an address is owed too many.
+    /// Checks whether other kinds give way to this one when too many notices are owed to an address.
     fn is_urgent(self) -> bool {
         matches!(self, NoticeKind::Approval | NoticeKind::Permission | NoticeKind::Passkey)
     }
 }
 
-/// An address of the configuration, as far as rules care.
+/// An address of the configuration, with the members that rules need.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct NoticeTarget {
     /// Its name in the configuration.
     pub name: Box<str>,
-    /// What it is told.
+    /// The kinds of notices that it gets.
     pub kinds: Vec<NoticeKind>,
-    /// Whether it also gets what agents wrote.
+    /// Whether it also gets the words of agents.
     pub words: bool,
 }
 
@@ -79,32 +79,32 @@ pub struct NoticeTarget {
 pub struct OutgoingNotice {
     /// The name of the address in the configuration.
     pub to: Box<str>,
-    /// What it tells of.
+    /// The kind of occurrence that it reports.
     pub kind: NoticeKind,
-    /// The event that it tells of.
+    /// The event that it reports.
     pub event: EventSeq,
-    /// When that happened.
+    /// When the event happened.
     pub at: Timestamp,
-    /// What the daemon knows of it.
+    /// The facts that the daemon knows.
     pub about: NoticeAbout,
-    /// What agents wrote about it; empty where the address gets facts only.
+    /// The words of agents; empty if the address gets facts only.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub words: Vec<NoticeWords>,
-    /// When it is to be sent, where a person has put it off.
+    /// The earliest time to send it, if a person has put it off.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_before: Option<Timestamp>,
 }
 
-/// A text that an agent wrote. Nothing in it hides, and its length is bounded.
+/// A text that an agent wrote, with its hidden characters made visible and its length bounded.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct NoticeWords {
-    /// What it is: `goal`, `request`, `report`, `files`.
+    /// The kind of text: `goal`, `request`, `report`, `files`.
     pub what: Box<str>,
     /// The text.
     pub text: Box<str>,
 }
 
-/// What a notice is about.
+/// The subject of a notice.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NoticeAbout {
@@ -116,27 +116,27 @@ pub enum NoticeAbout {
     Passkey {
         /// `added`, `revoked` or `reset`; `browser_added` or `browser_removed`.
         what: Box<str>,
-        /// Its name for people; `None` where all were given up.
+        /// Its name for people; `None` if all passkeys were given up.
         name: Option<Box<str>>,
     },
-    /// Nothing that has happened: a person tries the address.
+    /// A sample without an occurrence: a person tries the address.
     Sample,
 }
 
-/// What the daemon knows of a question.
+/// The facts that the daemon knows of a question.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct ApprovalFacts {
-    /// The number by which an answer names it.
+    /// The number of the approval, which an answer names.
     pub approval: ApprovalId,
-    /// Digest of what is shown to the approver.
+    /// The digest of what is shown to the approver.
     pub shown: Digest,
     /// The agent that asks.
     pub asker: AgentId,
-    /// Name of the verb, as in the table of verbs.
+    /// The name of the verb, as in the table of verbs.
     pub verb: Box<str>,
     /// The tool that policy was asked about.
     pub tool: Box<str>,
-    /// The task that it would make.
+    /// The task that the command would make.
     pub task: Option<TaskId>,
     /// The worker that would do it.
     pub worker: Option<AgentId>,
@@ -144,42 +144,42 @@ pub struct ApprovalFacts {
     pub rule: RuleId,
     /// The rule's reason.
     pub reason: Box<str>,
-    /// How much is at stake.
+    /// The risk of the command.
     pub risk: Risk,
     /// The kinds of approvers that the rule accepts, in words.
     pub by: Box<str>,
     /// The directory where the worker would work, relative to the workspace.
     pub directory: Option<Box<str>>,
-    /// When it was asked first.
+    /// When it was first asked.
     pub asked_at: Timestamp,
     /// When its time is over.
     pub expires_at: Timestamp,
-    /// How often it was asked again so far.
+    /// The number of times that it has been asked again so far.
     pub asked_again: u32,
-    /// How often it is going to be asked again.
+    /// The number of times that it will still be asked again.
     pub asks_left: u32,
-    /// What became of it: `granted`, `denied`, `expired`, `withdrawn`; `None` while it waits.
+    /// The outcome: `granted`, `denied`, `expired`, `withdrawn`; `None` while the question waits.
     pub outcome: Option<Box<str>>,
-    /// The agent that has answered, where one has.
+    /// The agent that has answered, if any.
     pub answered_by: Option<AgentId>,
-    /// By what proof it has.
+    /// The proof of that agent.
     pub proof: Option<Box<str>>,
 }
 
-/// What the daemon knows of a task.
+/// The facts that the daemon knows of a task.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct TaskFacts {
-    /// The task.
+    /// The id of the task.
     pub task: TaskId,
     /// The worker that has done it.
     pub worker: AgentId,
     /// The agent that has asked for it.
     pub asker: AgentId,
-    /// Its status in a word.
+    /// The task's status, in a word.
     pub status: Box<str>,
-    /// Why it has failed, in a word, where the daemon says so.
+    /// The reason for the failure, in a word, if the daemon gives one.
     pub failure: Option<Box<str>>,
-    /// Files of its run that run later.
+    /// The number of files of its run that run later.
     pub later: Option<u32>,
     /// Whether the comparison of its files is incomplete.
     pub unknown: bool,
@@ -193,22 +193,22 @@ pub struct Outgoing {
 }
 
 impl Outgoing {
-    /// The notice of this effect; `None` when it is not owed any more.
+    /// Returns the notice of this effect; `None` if it is not owed any more.
     pub fn get(&self, id: EffectId) -> Option<&Arc<OutgoingNotice>> {
         self.owed.get(&id)
     }
 
-    /// How many are owed.
+    /// Returns how many notices are owed.
     pub fn len(&self) -> usize {
         self.owed.len()
     }
 
-    /// Whether none is owed.
+    /// Checks whether no notice is owed.
     pub fn is_empty(&self) -> bool {
         self.owed.is_empty()
     }
 
-    /// Whether an address is owed a notice of a question that was put off.
+    /// Checks whether an address is owed a notice of a question that was put off.
     pub(super) fn is_put_off(&self, to: &str, approval: ApprovalId) -> bool {
         self.owed_to(to).iter().filter_map(|id| self.owed.get(id)).any(|notice| {
             let is_it =
@@ -217,12 +217,12 @@ impl Outgoing {
         })
     }
 
-    /// What an address is owed.
+    /// Returns the effects of the notices that an address is owed.
     pub(super) fn owed_to(&self, to: &str) -> Vec<EffectId> {
         self.by_address.get(to).map(|owed| owed.keys().copied().collect()).unwrap_or_default()
     }
 
-    /// Each address that is owed something: its name, how many, and when the oldest was made.
+    /// Returns each address with owed notices: its name, their number, and when the oldest was made.
     pub fn by_address(&self) -> impl Iterator<Item = (&str, usize, Timestamp)> {
         self.by_address.iter().filter_map(|(to, owed)| {
             let (first, _) = owed.first_key_value()?;
@@ -245,7 +245,7 @@ impl Outgoing {
         }
     }
 
-    /// Gives up what an address is owed until so many more fit: what is not urgent first, the oldest of each first.
+    /// Gives up notices of an address until `more` others fit: those that are not urgent first, the oldest of each kind first.
     fn make_room(&self, to: &str, more: usize, out: &mut Outbox) {
         let Some(owed) = self.by_address.get(to) else { return };
         let over = (owed.len() + more).saturating_sub(NOTICES_OWED_MAX);
@@ -265,7 +265,7 @@ impl Outgoing {
 /// The entry of the journal about a notice that will not be sent.
 const GIVEN_UP: &str = "notice.given_up";
 
-/// A notice to any address, as an event gives rise to it.
+/// A notice for any address, made from an event.
 struct News {
     kind: NoticeKind,
     event: EventSeq,
@@ -275,8 +275,8 @@ struct News {
 }
 
 impl State {
-    /// Owes each address what it is to be told of the events of the current command. This is the last step of every command, so
-    /// that no rule has to think of it.
+    /// Owes each address the notices of the current command's events. This is the last step of every command, so
+    /// that no rule has to do it.
     pub(super) fn owe_notices(&self, now: Timestamp, out: &mut Outbox) {
         if self.settings.notices.is_empty() && self.push.is_empty() {
             return;
@@ -355,7 +355,7 @@ impl State {
         Some(News { kind, event: event.seq, at: event.at, about, words })
     }
 
-    /// Questions that wait no more: those that were answered, those that have expired, and those that were taken back.
+    /// Returns the questions that no longer wait: answered, expired or withdrawn ones.
     fn settled_questions<'a>(
         &'a self,
         now: Timestamp,
@@ -386,7 +386,7 @@ impl News {
     fn is_for(&self, target: &NoticeTarget) -> bool {
         let wants = |kind| target.kinds.contains(&kind);
         match (&self.about, self.kind) {
-            // Who is not asked about tools of hosts does not hear of the answers either.
+            // An address that gets no questions about tools of hosts gets no answers to them either.
             (NoticeAbout::Approval(it), NoticeKind::Answered) if it.verb.as_ref() == PERMISSION => {
                 wants(NoticeKind::Answered) && wants(NoticeKind::Permission)
             }
@@ -405,7 +405,7 @@ pub(super) fn kind_of(parked: &Parked) -> NoticeKind {
     }
 }
 
-/// How a question has ended.
+/// The end of a question.
 struct End {
     event: EventSeq,
     outcome: &'static str,
@@ -413,7 +413,7 @@ struct End {
     proof: Option<Box<str>>,
 }
 
-/// How an event ends a question, if it does.
+/// Returns the end that an event brings to a question, if it does.
 fn end_in(event: &Event, id: ApprovalId) -> Option<End> {
     match &event.kind {
         EventKind::ApprovalAnswered { approval, verdict, proof, .. } if *approval == id => {
@@ -457,7 +457,7 @@ pub(super) fn facts_of(parked: &Parked) -> ApprovalFacts {
     }
 }
 
-/// What the asker wrote: the goal of a delegation, or the request as an approver is shown it.
+/// Returns the words of the asker: the goal of a delegation, or the request as an approver is shown it.
 fn words_of(parked: &Parked) -> Vec<NoticeWords> {
     match &parked.command {
         Command::Delegate(order) => vec![words("goal", &order.goal)],
@@ -496,7 +496,7 @@ fn fact(text: &str) -> Box<str> {
 }
 
 fn words(what: &str, text: &str) -> NoticeWords {
-    // What is cut off need not be made visible first.
+    // The part that is cut off need not be made visible first.
     let beginning = clipped(text, 2 * NOTICE_WORDS_BYTES_MAX);
     NoticeWords { what: what.into(), text: clipped(&visible(&beginning), NOTICE_WORDS_BYTES_MAX).into() }
 }

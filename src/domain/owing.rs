@@ -5,8 +5,8 @@
 //!                    \                            \
 //!                     +-- the daemon dies: still owed, and taken up by the next start
 //! ```
-//! The store has the effects. Memory has which of them is whose, so that an end finds its effect, and so that it is known
-//! what goes on.
+//! The store has the effects. Memory has the deed of each effect, so that an end finds its effect, and the core
+//! knows which deeds go on.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ use provost_base::{AgentId, ApplyId, EffectId, JobId, TaskId};
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Deed {
-    /// A job of its own is carried out. The steps of a workflow are the workflow's.
+    /// A job of its own is carried out. The steps of a workflow belong to the workflow.
     Job(JobId),
     /// The files of an apply are written.
     Apply(ApplyId),
@@ -35,22 +35,22 @@ pub struct Owing {
 }
 
 impl Owing {
-    /// Whether a deed goes on.
+    /// Checks whether a deed goes on.
     pub fn has(&self, deed: &Deed) -> bool {
         self.effects.contains_key(deed)
     }
 
-    /// Whether a deed goes on that is owed by this effect.
+    /// Checks whether this effect owes a deed that goes on.
     pub(super) fn has_effect(&self, effect: EffectId) -> bool {
         self.deeds.contains_key(&effect)
     }
 
-    /// All deeds that go on.
+    /// Returns all deeds that go on.
     pub fn deeds(&self) -> impl Iterator<Item = &Deed> {
         self.effects.keys()
     }
 
-    /// The applies that go on.
+    /// Returns the applies that go on.
     pub fn applies(&self) -> impl Iterator<Item = ApplyId> {
         self.effects.keys().filter_map(|deed| match deed {
             Deed::Apply(apply) => Some(*apply),
@@ -58,7 +58,7 @@ impl Owing {
         })
     }
 
-    /// The apply that writes changes of this task at the moment.
+    /// Returns the apply that writes changes of this task at the moment.
     pub(super) fn apply_of(&self, task: &TaskId) -> Option<ApplyId> {
         let (effect, _) = self.tasks.iter().find(|(_, it)| *it == task)?;
         match self.deeds.get(effect)? {
@@ -67,7 +67,7 @@ impl Owing {
         }
     }
 
-    /// The task whose changes an apply writes at the moment.
+    /// Returns the task whose changes an apply writes at the moment.
     pub fn task_of(&self, apply: ApplyId) -> Option<&TaskId> {
         self.tasks.get(self.effects.get(&Deed::Apply(apply))?)
     }
@@ -87,7 +87,7 @@ impl Owing {
 }
 
 impl Effect {
-    /// The deed that the effect carries out, where it is one.
+    /// Returns the deed that the effect carries out, if it is one.
     pub(super) fn deed(&self) -> Option<Deed> {
         match self {
             Effect::RunJob { job } => Some(Deed::Job(job.clone())),
@@ -105,27 +105,27 @@ impl Effect {
     }
 }
 
-/// A job begins.
+/// Owes a job that begins.
 pub(super) fn owe_job(job: &JobId, out: &mut Outbox) {
     let id = out.owe(Effect::RunJob { job: job.clone() });
     out.put(Change::OweDeed(id, Deed::Job(job.clone()), None));
 }
 
-/// An apply begins; of a task's changes, if it names one.
+/// Owes an apply that begins, with the task whose changes it writes, if any.
 pub(super) fn owe_apply(apply: ApplyId, by: &AgentId, of: Option<&TaskId>, out: &mut Outbox) {
     let id = out.owe(Effect::WriteFiles { apply, by: by.clone(), of: of.cloned() });
     out.put(Change::OweDeed(id, Deed::Apply(apply), of.cloned()));
 }
 
 impl State {
-    /// A deed has come so far that it is not to be done a second time after a crash.
+    /// Records that a deed has come so far that it must not be done a second time after a crash.
     pub(super) fn start_deed(&self, deed: &Deed, out: &mut Outbox) {
         if let Some(id) = self.owing.effects.get(deed) {
             out.put(Change::StartEffect(*id));
         }
     }
 
-    /// A deed is over.
+    /// Settles a deed that is over.
     pub(super) fn settle_deed(&self, deed: &Deed, out: &mut Outbox) {
         if let Some(id) = self.owing.effects.get(deed) {
             out.put(Change::DropEffect(*id));

@@ -4,12 +4,12 @@
 //!   added --used--> added, with a higher counter
 //!     \----revoked, or all reset----> revoked: never good again
 //! ```
-//! Whether a signature is good is found out at the door, before the command comes in. The core decides what only it knows:
+//! The door checks whether a signature is valid before the command comes in. The core decides what only it knows:
 //! whether the passkey is on record and not revoked, and whether its counter went up, in the order of commands.
 //!
-//! After a reset, and after a revocation without a signature that leaves no passkey, none is good for a day, so that its
-//! owner hears of it first. That day is counted in time that the daemon has run, which no clock moves; where several hosts share the state, by
-//! the clock of their database, which none of them sets.
+//! After a reset, and after a revocation without a signature that leaves no passkey, no passkey counts for a day,
+//! so that the owner hears of it first. That day is measured by the time that the daemon has run, which no clock
+//! changes; if several hosts share the state, by the clock of their database, which none of them sets.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -24,29 +24,29 @@ use super::{Change, EventKind, Outbox, Principal, Proof, Refusal, State};
 use provost_base::limits::{PASSKEYS_MAX, PASSKEYS_RESET_S, PASSKEYS_REVOKED_MAX};
 use provost_base::{Digest, Json, Timestamp, Ttl};
 
-/// How long no passkey counts after all were given up.
+/// The time in which no passkey counts after all were given up.
 const WAIT: Ttl = Ttl::seconds_clamped(PASSKEYS_RESET_S);
 
-/// A passkey: what is needed to check its signatures, now and by a stranger later.
+/// A passkey: the data with which its signatures are checked, now and later by strangers.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Passkey {
     /// The credential's id, base64url.
     pub id: Box<str>,
     /// Its name for people.
     pub name: Box<str>,
-    /// The name that it was made for: a domain.
+    /// The domain that it was made for.
     pub rp_id: Box<str>,
     /// Its public key, as a JSON Web Key.
     pub key: Json,
-    /// Whether it can be backed up: synced by its manager.
+    /// Whether it can be backed up, because its manager synchronises it.
     pub backup_eligible: bool,
-    /// The model of the authenticator, as it says: 32 hexadecimal digits.
+    /// The model of the authenticator, as the authenticator reports it: 32 hexadecimal digits.
     pub aaguid: Box<str>,
-    /// How it came to be known: `code`, `vouched`, `list`, `root`.
+    /// The way in which it was enrolled: `code`, `vouched`, `list`, `root`.
     pub source: Box<str>,
 }
 
-/// A passkey, and how it stands with this daemon.
+/// A passkey, with its state at this daemon.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct KnownPasskey {
     /// The passkey itself.
@@ -61,14 +61,14 @@ pub struct KnownPasskey {
     pub revoked_at: Option<Timestamp>,
 }
 
-/// What a passkey has signed, as the log keeps it: enough to check it again without anything else but the public key.
+/// A word that a passkey has signed, as the log keeps it: with the public key alone, it can be checked again.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct SignedWord {
     /// The credential's id, base64url.
     pub credential: Box<str>,
     /// The text whose SHA-256 is the challenge.
     pub transcript: Box<str>,
-    /// Its SHA-256.
+    /// The SHA-256 of the transcript.
     pub digest: Digest,
     /// The authenticator's data, base64url.
     pub authenticator_data: Box<str>,
@@ -76,18 +76,18 @@ pub struct SignedWord {
     pub client_data: Box<str>,
     /// The signature over the authenticator's data and the SHA-256 of the browser's, base64url.
     pub signature: Box<str>,
-    /// The counter that the authenticator's data say.
+    /// The counter in the authenticator's data.
     pub counter: u32,
 }
 
 impl Passkey {
-    /// Whether the other one signs as this one does: the same key, for the same domain, as able to be backed up.
+    /// Checks whether the other passkey signs as this one does: the same key, for the same domain, with the same ability to be backed up.
     pub fn signs_as(&self, other: &Passkey) -> bool {
         (&self.key, &self.rp_id, self.backup_eligible) == (&other.key, &other.rp_id, other.backup_eligible)
     }
 }
 
-/// The source of a passkey of root's list.
+/// The source of a passkey that comes from root's list.
 pub const SOURCE_ROOT: &str = "root";
 
 /// Passkeys on record.
@@ -98,21 +98,21 @@ pub struct Passkeys {
     daemon: Box<str>,
 }
 
-/// How the list stands with this daemon.
+/// The state of the list of passkeys at this daemon.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct PasskeyStanding {
-    /// How many resets there were, as the list counts them.
+    /// The number of resets that the list counts.
     pub count: u64,
-    /// From when passkeys count again, if the daemon runs until then.
+    /// The time from which passkeys count again, if the daemon runs until then.
     pub until: Timestamp,
-    /// How much of the wait after the last reset is left, in milliseconds of running. A record from before this was counted has all
-    /// of it.
+    /// The rest of the wait after the last reset, in milliseconds of running. A record from before this was counted
+    /// has the whole wait.
     #[serde(default = "whole_wait")]
     pub left_ms: u64,
-    /// The highest number of a list that was taken in. A list with a lower one is an old copy.
+    /// The highest number of a list that was taken in. A list with a lower number is an old copy.
     #[serde(default)]
     pub number: u64,
-    /// Whether the list could not be used when it was last looked at.
+    /// Whether the list could not be used at the last look.
     #[serde(default)]
     pub is_unusable: bool,
 }
@@ -121,17 +121,17 @@ fn whole_wait() -> u64 {
     u64::from(WAIT.as_millis())
 }
 
-/// A row of the passkeys on record.
+/// A change to a row of the passkeys on record.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PasskeyChange {
-    /// A passkey is on record, was used or revoked.
+    /// A passkey was put on record, used or revoked.
     Put(Arc<KnownPasskey>),
     /// A passkey that was revoked long ago is forgotten.
     Drop(Box<str>),
-    /// How the list stands.
+    /// The state of the list has changed.
     Standing(PasskeyStanding),
-    /// The id of this daemon, made with its store. Loading says it once.
+    /// The id of this daemon, made with its store. Only loading sets it, once.
     Daemon(Box<str>),
 }
 
@@ -149,44 +149,44 @@ impl Passkeys {
         }
     }
 
-    /// The id of this daemon, which every signature is for.
+    /// Returns the id of this daemon, which every signature contains.
     pub fn daemon(&self) -> &str {
         &self.daemon
     }
 
-    /// How the list stands.
+    /// Returns the state of the list.
     pub fn standing(&self) -> PasskeyStanding {
         self.standing
     }
 
-    /// The passkey of this id, revoked or not.
+    /// Returns the passkey with this id, revoked or not.
     pub fn get(&self, id: &str) -> Option<&Arc<KnownPasskey>> {
         self.all.get(id)
     }
 
-    /// Those that are not revoked.
+    /// Returns the passkeys that are not revoked.
     pub fn unrevoked(&self) -> impl Iterator<Item = &Arc<KnownPasskey>> {
         self.iter().filter(|it| it.revoked_at.is_none())
     }
 
-    /// All that are on record, revoked ones included.
+    /// Returns all passkeys on record, revoked ones included.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<KnownPasskey>> {
         self.all.values()
     }
 
-    /// Whether a person has enrolled one. During the wait after a reset, and while the list cannot be used, the answer is yes: a
-    /// process that resets or breaks the list must not be asked for less.
+    /// Checks whether a person has enrolled a passkey. During the wait after a reset, and while the list cannot be
+    /// used, the answer is yes: a process that resets or breaks the list must not be asked for less.
     pub fn are_enrolled(&self) -> bool {
         self.standing.left_ms > 0 || self.standing.is_unusable || self.unrevoked().next().is_some()
     }
 
-    /// Until when no passkey counts, if the daemon runs until then; `None` without a wait.
+    /// Returns until when no passkey counts, if the daemon runs until then; `None` without a wait.
     pub fn waits_until(&self, now: Timestamp) -> Option<Timestamp> {
         let left = Ttl::from_millis(self.standing.left_ms).unwrap_or(WAIT);
         (self.standing.left_ms > 0).then(|| now.after(left))
     }
 
-    /// By how much the clock went on further than the daemon has run since the wait began, in milliseconds.
+    /// Returns how much further the clock went than the daemon has run since the wait began, in milliseconds.
     pub fn leapt_ms(&self, now: Timestamp) -> u64 {
         self.waits_until(now).map_or(0, |until| until.since_ms(self.standing.until))
     }
@@ -213,7 +213,7 @@ fn refused(why: &str) -> Refusal {
 }
 
 impl State {
-    /// Takes a signature in: its passkey is good, and its counter goes up or is absent.
+    /// Takes a signature in: its passkey must be valid, and its counter must go up or be absent.
     pub(super) fn use_passkey(
         &self,
         now: Timestamp,
@@ -229,7 +229,7 @@ impl State {
         Ok(())
     }
 
-    /// Takes in what was signed for a change of the list: here, or at another daemon, whose counters are not ours.
+    /// Takes a signature for a change of the list in: of this daemon, or of another one, whose counters do not count here.
     fn sign_change(
         &self,
         now: Timestamp,
@@ -246,7 +246,7 @@ impl State {
         }
     }
 
-    /// A person, or the daemon that reads the list.
+    /// Checks that the caller is a person, or the daemon that reads the list.
     fn may_change_passkeys(who: &Principal) -> Result<(), Refusal> {
         if who.is_person() || who.proof() == Proof::Internal {
             return Ok(());
@@ -316,7 +316,7 @@ impl State {
         let (id, name) = (verb.id.clone(), known.passkey.name.clone());
         out.append_event(EventKind::PasskeyRevoked { id, name, signed: verb.signed.clone() });
         self.put_revoked(now, known, out);
-        // Otherwise a process with a terminal of its own would revoke the last one and enrol its own, without the wait of a reset.
+        // Otherwise a process with a terminal of its own could revoke the last passkey and enrol its own, without the wait of a reset.
         if verb.signed.is_none() && self.passkeys.unrevoked().count() == 1 {
             let count = self.passkeys.standing.count + 1;
             self.begin_wait(now, count, 0, out);
@@ -343,7 +343,7 @@ impl State {
         Ok(PasskeysReset { until: now })
     }
 
-    /// From now on no passkey counts until a day has passed.
+    /// Begins the day in which no passkey counts.
     fn begin_wait(&self, now: Timestamp, count: u64, revoked: u32, out: &mut Outbox) -> Timestamp {
         let until = now.after(WAIT);
         out.append_event(EventKind::PasskeysReset { revoked, until });
@@ -352,7 +352,7 @@ impl State {
         until
     }
 
-    /// Keeps in mind what the daemon has seen of the list, and how long it has run.
+    /// Remembers what the daemon has seen of the list, and how long it has run.
     pub(super) fn note_passkey_list(
         &self,
         who: &Principal,
@@ -363,7 +363,7 @@ impl State {
             return Err(refused("only the daemon itself says how the list of passkeys stands"));
         }
         let before = self.passkeys.standing;
-        // Of several hosts, each would take from the wait what it has run.
+        // With several hosts, each would subtract its own running time from the wait.
         let ran_ms = if self.here.is_alone() { verb.ran_ms } else { 0 };
         let standing = PasskeyStanding {
             left_ms: before.left_ms.saturating_sub(ran_ms),
@@ -377,7 +377,7 @@ impl State {
         Ok(PasskeyListNoted)
     }
 
-    /// When the wait after a reset is over by the clock that several hosts go by; none where a daemon counts what it has run.
+    /// Returns when the wait after a reset is over by the clock of the hosts' database; `None` if a daemon counts its own running time.
     pub(super) fn passkeys_count_at(&self) -> Option<Timestamp> {
         let standing = self.passkeys.standing;
         (!self.here.is_alone() && standing.left_ms > 0).then_some(standing.until)
@@ -388,7 +388,7 @@ impl State {
         out.put(Change::Passkey(PasskeyChange::Standing(standing)));
     }
 
-    /// A signed verb counts once: its counter is used up with it.
+    /// Takes a signed verb in. It counts once: its counter is used up with it.
     pub(super) fn say_word(
         &self,
         now: Timestamp,
@@ -405,7 +405,7 @@ impl State {
         Ok(WordSaid)
     }
 
-    /// The oldest ones that were revoked are forgotten when there are many.
+    /// Revokes a passkey; the oldest revoked ones are forgotten when there are many.
     fn put_revoked(&self, now: Timestamp, known: &KnownPasskey, out: &mut Outbox) {
         let revoked = KnownPasskey { revoked_at: Some(now), ..known.clone() };
         out.put(Change::Passkey(PasskeyChange::Put(Arc::new(revoked))));

@@ -20,36 +20,36 @@ use super::{
 };
 use provost_base::{ApprovalId, Digest, Json, RuleId, Ttl};
 
-/// A step of a request for a tool of a host, as the log has it.
+/// A step of a request for a tool of a host, as it stands in the log.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PermissionEvent {
     /// The actor may use a tool of its host, once.
     PermissionGiven {
-        /// The host's name, as the agent says it.
+        /// The host's name, as the agent gives it.
         host: Box<str>,
         /// The name of the host's own tool.
         tool: Box<str>,
-        /// Digest of everything that was asked for.
+        /// The digest of the whole request.
         request: Digest,
-        /// The rule that has allowed it, or asked.
+        /// The rule that has allowed it, or demanded an approval.
         rule: RuleId,
-        /// The approval it went through, if it did.
+        /// The approval of the request, if it needed one.
         approval: Option<ApprovalId>,
     },
     /// The host does not wait for an answer about a tool any more.
     PermissionWithdrawn {
-        /// The host's name, as the agent says it.
+        /// The host's name, as the agent gives it.
         host: Box<str>,
         /// The name of the host's own tool.
         tool: Box<str>,
-        /// The approval that is needed no more.
+        /// The approval that is no longer needed.
         approval: ApprovalId,
     },
 }
 
 impl PermissionEvent {
-    /// The kind's name as stored and filtered by.
+    /// Returns the kind's name, as it is stored and as filters name it.
     pub fn name(&self) -> &'static str {
         match self {
             PermissionEvent::PermissionGiven { .. } => "permission_given",
@@ -100,7 +100,7 @@ impl Redeemed for AskPermission {
         self.digest()
     }
 
-    /// The outcome is told once, "yes" or "no".
+    /// Gives the outcome to the asker once, granted or denied.
     fn redeem(
         &self,
         _state: &State,
@@ -127,7 +127,7 @@ impl Redeemed for AskPermission {
     }
 }
 
-/// Puts it on record that a tool may be used.
+/// Records that a tool may be used.
 fn give(verb: &AskPermission, rule: RuleId, approval: Option<ApprovalId>, out: &mut Outbox) -> Permitted {
     let (host, tool) = (verb.host.clone(), verb.tool.clone());
     let given = PermissionEvent::PermissionGiven { host, tool, request: verb.digest(), rule, approval };
@@ -136,7 +136,7 @@ fn give(verb: &AskPermission, rule: RuleId, approval: Option<ApprovalId>, out: &
 }
 
 impl State {
-    /// Takes a question of the caller's out of the queue.
+    /// Withdraws a question of the caller.
     pub(super) fn withdraw_permission(
         &self,
         who: &Principal,

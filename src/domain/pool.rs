@@ -1,7 +1,7 @@
 //! Pools: workers that share places, on all hosts together.
 //!
-//! A pool's bound is kept by the core, which knows what runs everywhere, and the pools of all hosts. Where several hosts have a pool with
-//! a worker, each of its bounds holds.
+//! The core keeps a pool's bounds, since it knows what runs everywhere, and the pools of all hosts. If several
+//! hosts have a pool with a worker, the bounds of each hold.
 
 use std::collections::BTreeSet;
 
@@ -16,16 +16,16 @@ use provost_base::{AgentId, Timestamp};
 /// A pool of the configuration.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct PoolSetting {
-    /// The workers that are in it.
+    /// The workers in the pool.
     pub workers: BTreeSet<AgentId>,
-    /// How many of their tasks run at once.
+    /// The number of their tasks that run at once.
     pub concurrent: u32,
-    /// How many of their tasks may wait for a place.
+    /// The number of their tasks that may wait for a place.
     pub waiting: u32,
 }
 
 impl Settings {
-    /// The pool that a worker is in, with its name.
+    /// Returns the pool that a worker is in, with its name.
     pub fn pool_of(&self, worker: &AgentId) -> Option<(&str, &PoolSetting)> {
         let mut pools = self.pools.iter().map(|(name, pool)| (&**name, pool));
         pools.find(|(_, pool)| pool.workers.contains(worker))
@@ -33,7 +33,7 @@ impl Settings {
 }
 
 impl State {
-    /// Whether a delegation goes to a pool that has room, and to a host that there is.
+    /// Checks that a delegation goes to a pool that has room, and to a host that exists.
     ///
     /// # Errors
     /// [`Refusal::NotPlaced`], [`Refusal::Quota`].
@@ -64,8 +64,8 @@ impl State {
         self.has_label(verb)
     }
 
-    /// Whether a known host has the label that a task asks for. Which host has the worker as well, is said where it is known what the
-    /// task works on.
+    /// Checks that a known host has the label that a task asks for. Whether that host has the worker as well is
+    /// checked later, once the task's work is known.
     fn has_label(&self, verb: &Delegate) -> Result<(), Refusal> {
         let Some(label) = verb.label() else { return Ok(()) };
         let of_others = self.abilities.iter().flat_map(|it| &it.labels);
@@ -83,7 +83,7 @@ impl State {
         Ok(())
     }
 
-    /// The pools of all hosts, those of this one first.
+    /// Returns the pools of all hosts, those of this host first.
     fn pools(&self) -> impl Iterator<Item = (&str, &PoolSetting)> {
         let others = self.abilities.iter().filter(|it| it.daemon.host != self.here.host);
         let all = std::iter::once(&self.settings.pools).chain(others.map(|it| &it.pools));
@@ -98,10 +98,10 @@ impl State {
         self.pools().filter(move |(_, pool)| pool.workers.contains(worker))
     }
 
-    /// Whether one more task of a worker may run in its pool.
+    /// Checks that one more task of a worker may run in its pool.
     ///
     /// # Errors
-    /// [`Refusal::NotPlaced`] where the pool is full.
+    /// [`Refusal::NotPlaced`] if the pool is full.
     pub(super) fn has_place_in_pool(&self, worker: &AgentId) -> Result<(), Refusal> {
         let is_running = |it: &Task| matches!(it.state, TaskState::Running { .. });
         for (name, pool) in self.pools_of(worker) {
@@ -115,7 +115,7 @@ impl State {
         Ok(())
     }
 
-    /// Whether the pool of a worker has a place for a task that no host has taken yet.
+    /// Checks whether the pool of a worker has a place for a task that no host has taken yet.
     pub(super) fn has_open_place_in_pool(&self, worker: &AgentId) -> bool {
         let has_place = |it: &Task| {
             let is_taken = it.state.is_queued() && it.travel.is_some() && !it.is_open();
@@ -134,7 +134,7 @@ impl State {
     }
 }
 
-/// What there is, for a sentence.
+/// Returns the names that exist, for a sentence.
 fn known<'a, T: ToString + 'a>(what: &str, all: impl Iterator<Item = &'a T>) -> String {
     let all: Vec<String> = all.take(20).map(ToString::to_string).collect();
     if all.is_empty() {
@@ -144,7 +144,7 @@ fn known<'a, T: ToString + 'a>(what: &str, all: impl Iterator<Item = &'a T>) -> 
     }
 }
 
-/// Whether a worker's pool has a place for one more task.
+/// The query whether a worker's pool has a place for one more task.
 #[derive(Clone, Debug)]
 pub struct PoolHasPlace(pub AgentId);
 
@@ -156,8 +156,8 @@ impl View for PoolHasPlace {
     }
 }
 
-/// The worker of a pool that has the least to do, of those that can be used; the first by name of several. `None` where there is none,
-/// or no such pool.
+/// The query for the usable worker of a pool that has the least to do; of several, the first by name. `None` if no
+/// worker can be used, or no such pool exists.
 #[derive(Clone, Debug)]
 pub struct IdlestInPool(pub Box<str>);
 
@@ -177,7 +177,7 @@ impl View for IdlestInPool {
     }
 }
 
-/// The pool of a worker, with how many tasks run in it at once.
+/// The query for the pool of a worker, with the number of tasks that run in it at once.
 #[derive(Clone, Debug)]
 pub struct PoolOf(pub AgentId);
 

@@ -1,12 +1,11 @@
-//! Messages that agents publish, each kind with what it carries. The broker door translates them
-//! into its own words.
+//! Messages that agents publish, each kind with its members. The broker door translates them into its own words.
 //!
 //! ```text
 //!                     +--> the inboxes of those whom it concerns
 //!   publish --> post -+--> the roster: where its sender stands
 //!                     +--> working sets: which files its sender works on --> conflicts, which are posts again
 //! ```
-//! All of that is one step: a reader up to a number has seen everything below it.
+//! All of this is one step: a reader that is at a number has seen everything below it.
 
 mod broker_state;
 pub(crate) mod change;
@@ -34,11 +33,11 @@ pub use working_set::{Announced, WorkingSet};
 use super::Principal;
 use provost_base::{AgentId, Json, Slug, Timestamp, Ttl};
 
-/// One message. Names are as their writer spelt them.
+/// One message. Names are as their writer spelled them.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Post {
-    /// Where an agent stands.
+    /// The state of an agent's work.
     Status {
         /// The agent whose status it is.
         agent: AgentId,
@@ -50,7 +49,7 @@ pub enum Post {
         message: Option<Box<str>>,
         /// The program that the agent runs as, in its own words.
         cli: Option<Box<str>>,
-        /// What the agent is busy with, in one word.
+        /// The activity of the agent, in one word.
         phase: Option<Box<str>>,
         /// Further members, in a form that the agent chooses.
         detail: Option<Json>,
@@ -70,9 +69,9 @@ pub enum Post {
     Blocked {
         /// The agent that cannot go on.
         agent: AgentId,
-        /// What the agent needs to go on.
+        /// The agent's need.
         needs: Box<str>,
-        /// The agent from which it needs that, or a name for something else.
+        /// The agent that could meet the need, or a name for something else.
         from: Box<str>,
     },
     /// A reviewer has approved an agent's work.
@@ -92,7 +91,7 @@ pub enum Post {
         from: AgentId,
         /// The faults, one text for each.
         errors: Vec<Box<str>>,
-        /// The question that this answers, where it repeats an answer for an agent that knows feedback alone.
+        /// The question that this answers, if it repeats an answer for an agent that understands only feedback.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         re: Option<Box<str>>,
     },
@@ -103,7 +102,7 @@ pub enum Post {
         /// The text of the question.
         question: Box<str>,
     },
-    /// An agent announces which files it will change.
+    /// An agent announces the files that it will change.
     Intent {
         /// The agent that will make the change.
         agent: AgentId,
@@ -111,7 +110,7 @@ pub enum Post {
         files: Vec<IntendedFile>,
         /// The purpose of the change, for people.
         summary: Box<str>,
-        /// How long the announcement counts, in seconds.
+        /// The time for which the announcement counts, in seconds.
         valid_s: u64,
     },
     /// The answer to an agent's question.
@@ -137,41 +136,41 @@ pub enum Post {
         base: Box<str>,
         /// The time of the merge, as the sender wrote it.
         at: Box<str>,
-        /// What was merged, in words for people.
+        /// A summary of the merged changes, for people.
         summary: Option<Box<str>>,
     },
-    /// Something to remember for the next time.
+    /// A lesson to remember for the next time.
     Learning {
-        /// Its id among those of its writer.
+        /// Its id, unique to its writer.
         id: Box<str>,
-        /// The agent that has learnt it.
+        /// The agent that has learned it.
         agent: AgentId,
-        /// The branch in which it was learnt; the branch's agent gets the message.
+        /// The branch in which it was learned; the branch's agent gets the message.
         branch: Option<Box<str>>,
         /// The kind of learning, in a word that the agent chooses.
         category: Box<str>,
         /// The learning in a few words.
         title: Box<str>,
-        /// The whole of it, in a form that the agent chooses.
+        /// The whole lesson, in a form that the agent chooses.
         body: Json,
         /// The time, as its writer wrote it.
         timestamp: Box<str>,
     },
-    /// There is work to be checked.
+    /// Work waits for a check.
     VerifyNow {
-        /// The agent whose work is to be checked.
+        /// The agent whose work should be checked.
         branch: AgentId,
     },
 }
 
-/// A file that an agent will change, and where in it.
+/// A file that an agent will change, with the parts that change.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct IntendedFile {
     /// A path, a folder with a slash at its end, or a pattern, as the agent wrote it.
     pub path: Box<str>,
-    /// The parts of it that will change; empty where the agent names none.
+    /// The parts of it that will change; empty if the agent names none.
     pub regions: Vec<Region>,
-    /// Whether it was written as a path alone.
+    /// Whether it was written as a path without parts.
     pub plain: bool,
 }
 
@@ -190,7 +189,7 @@ pub enum Region {
 }
 
 impl Post {
-    /// The name of its kind, as the log has it.
+    /// Returns the name of the message's kind, as it stands in the log.
     pub fn kind(&self) -> &'static str {
         match self {
             Post::Status { .. } => "status",
@@ -207,7 +206,7 @@ impl Post {
         }
     }
 
-    /// The sender. A request to check an agent's work counts as that agent's.
+    /// Returns the sender. A request to check an agent's work counts as that agent's.
     pub fn sender(&self) -> &AgentId {
         match self {
             Post::Status { agent, .. }
@@ -222,7 +221,7 @@ impl Post {
         }
     }
 
-    /// Whether it says where its sender stands, so that the roster has a row for them.
+    /// Checks whether the message reports its sender's state, so that the roster has a row for the sender.
     pub(super) fn is_of_roster(&self) -> bool {
         matches!(
             self,
@@ -230,7 +229,7 @@ impl Post {
         )
     }
 
-    /// The agent that it is for, in the broker's spelling; `None` where it is for all or for none.
+    /// Returns the agent that the message is for, in the broker's spelling; `None` if it is for all agents or for none.
     pub fn recipient(&self) -> Option<Slug> {
         match self.audience() {
             Audience::One { to, .. } => Some(to),
@@ -277,21 +276,21 @@ enum Absent {
     Make,
 }
 
-/// The slug of the agent that looks after the others.
+/// Returns the slug of the agent that looks after the others.
 pub(super) fn supervisor() -> Slug {
     Slug::parse("supervisor").expect("a constant that is a valid id")
 }
 
-/// The beginning of a text, cut between characters, at most `most` bytes long.
+/// Returns the beginning of a text, cut between characters, at most `most` bytes long.
 fn shortened(text: &str, most: usize) -> Box<str> {
     let end = (0..=most.min(text.len())).rev().find(|at| text.is_char_boundary(*at));
     text[..end.unwrap_or(0)].into()
 }
 
-/// A post that an agent has published, to be carried out once more where it is not on record.
+/// A published post, which is carried out again if it is not on record.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Received {
-    /// When it was published, by the engine's time.
+    /// When it was published, by the engine's clock.
     pub at: Timestamp,
     /// The principal that has published it.
     pub who: Principal,
@@ -299,13 +298,13 @@ pub struct Received {
     pub post: Post,
 }
 
-/// Where a post comes from, which decides what an empty list of files means.
+/// The source of a post, which decides what an empty list of files means.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Source {
     /// An agent has published it.
     Client,
-    /// An agent's program asks it in a form, and waits for the answer.
+    /// An agent's program asks in a form, and waits for the answer.
     Form,
     /// The daemon has looked at the files itself.
     Watcher,
@@ -314,17 +313,18 @@ pub enum Source {
 /// The settings of the broker door that its rules depend on.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PostSettings {
-    /// Whether conflicts are looked for.
+    /// Whether the daemon looks for conflicts.
     pub detector: bool,
-    /// How long two agents may change one file before the supervisor is asked.
+    /// The time for which two agents may change one file before the supervisor is asked.
     pub window: Ttl,
-    /// Whether overlapping intents are told.
+    /// Whether overlapping intents are reported.
     pub warn_on_overlap: bool,
     /// Whether the supervisor is asked about edits in others' files.
     pub escalate: bool,
     /// Whether a commit calls for a check.
     pub nudge: bool,
-    /// How long an agent's work stays finished although late signs of work still come; with zero, commits stay.
+    /// The time for which an agent's work stays finished although late signs of work still come, in seconds; with
+    /// zero for good, and commits, too.
     pub settle_s: u64,
     /// The owners of files by the repository's own list, whatever agents announce.
     pub code_owners: Vec<Owner>,
@@ -354,6 +354,6 @@ pub struct Owner {
     pub pattern: Box<str>,
     /// The owner of the files; several may share them.
     pub by: Vec<Slug>,
-    /// The file or setting that says so, for agents that are told of it.
+    /// The file or setting with this rule, for agents that are told of it.
     pub source: Box<str>,
 }

@@ -16,17 +16,17 @@ use super::{
 use provost_base::limits::{BESIDE_MAX, MODEL_LEN_MAX, SUMMARY_LEN_MAX};
 use provost_base::{AgentId, Json, TaskId, Timestamp, Ttl};
 
-/// What stands behind the user's name where the process that has cancelled a task may be a model's.
+/// The addition to the user's name where the process that has cancelled a task may be a model's.
 const PLACE_OF_AGENTS: &str = ", where an agent has spoken";
 
-/// How long after its own limit a jailed run is given to report its end before the core ends it.
+/// The time after its own limit in which a jailed run may report its end, before the core ends it.
 pub(super) const RUN_GRACE: Ttl = Ttl::minutes(1);
 
-/// How a task ends.
+/// The end of a task.
 pub(super) struct Ending {
     pub(super) status: Status,
     pub(super) said: Box<str>,
-    /// The agent that says so; `None` is the daemon.
+    /// The agent that reports it; `None` for the daemon.
     pub(super) from: Option<AgentId>,
     pub(super) report: Report,
     pub(super) failure: Option<Failure>,
@@ -34,7 +34,7 @@ pub(super) struct Ending {
 }
 
 impl Ending {
-    /// The daemon gives a task up.
+    /// Returns the end of a task that the daemon gives up.
     pub(super) fn failed(summary: String, failure: Failure) -> Self {
         let report = Report { summary: clip(&summary), ..Report::default() };
         Self {
@@ -48,7 +48,7 @@ impl Ending {
     }
 }
 
-/// A summary of bounded length, cut at a character.
+/// Returns a summary of bounded length, cut between characters.
 pub(super) fn clip(text: &str) -> Box<str> {
     let mut end = text.len().min(SUMMARY_LEN_MAX);
     while !text.is_char_boundary(end) {
@@ -100,8 +100,8 @@ impl State {
         out.put(Change::FinishTask(Arc::new(task)));
     }
 
-    /// DevIt NOTIFY. Only the worker a task was handed to may move it; its asker who says `cancelled` takes it
-    /// back.
+    /// Takes a report on a task. Only its worker may move it; its asker cancels it by reporting `cancelled`. DevIt
+    /// NOTIFY.
     pub(super) fn report(
         &self,
         now: Timestamp,
@@ -212,7 +212,7 @@ impl State {
         self.owe_hook(now, task, &Words { said, last: false, report, failure: None }, out);
     }
 
-    /// A polling worker has its task in hand.
+    /// Records that a polling worker has its task in hand.
     pub(super) fn assigned(&self, now: Timestamp, who: &Principal, task: &TaskId, out: &mut Outbox) {
         let Some(task) = self.tasks.get(task) else { return };
         let state = match task.state {
@@ -233,8 +233,8 @@ impl State {
         out.put(Change::PutTask(Arc::new(task)));
     }
 
-    /// Agents that a task concerns may acknowledge it. Its worker may not, since the notification
-    /// was the worker's word.
+    /// Acknowledges a task for an agent that it concerns. Its worker may not, since the notification was the
+    /// worker's word.
     pub(super) fn ack(
         &self,
         who: &Principal,
@@ -252,7 +252,7 @@ impl State {
         Ok(Acked { released: self.signal_hooks(&verb.task, out) })
     }
 
-    /// Takes a task back, wherever it is.
+    /// Cancels a task in any state.
     pub(super) fn cancel(
         &self,
         now: Timestamp,
@@ -262,7 +262,7 @@ impl State {
         out: &mut Outbox,
     ) -> Result<Cancelled, Refusal> {
         let task = self.tasks.get(&verb.task).or(past).ok_or(Refusal::TaskNotFound)?;
-        // To stop what runs is open to all of the user's processes, as a signal is; where it may be a model that does so, the task says it.
+        // Any process of the user may stop a run, as with a signal; if the process may be a model's, the task records that.
         if task.asked_by != *who.agent() && !who.may(Scope::Operate) {
             return Err(Refusal::TaskNotYours { owner: task.asked_by.clone() });
         }
@@ -299,7 +299,7 @@ impl State {
     ///
     /// DevIt 1.7: workers understand NOTIFY `cancelled` and `timeout` addressed to them.
     fn call_off(&self, now: Timestamp, task: &Task, said: &str, why: &str, out: &mut Outbox) {
-        // One that is on its way at this moment has most probably arrived.
+        // A message that is on its way at this moment has most probably arrived.
         let away = !self.mail.is_handing_over(&task.order.worker, task.id());
         if matches!(task.state, TaskState::Queued { .. }) && away {
             return;
@@ -345,8 +345,8 @@ impl State {
         Ok(Begun)
     }
 
-    /// Puts on record, for a task that begins and for those that run in its directory already, that they may
-    /// see each other's half-done work.
+    /// Records, for a task that begins and for those that already run in its directory, that they may see each
+    /// other's half-done work.
     fn tell_neighbours(&self, task: &Task, out: &mut Outbox) -> Vec<TaskId> {
         let neighbours: Vec<&Arc<Task>> =
             self.tasks.iter().filter(|it| self.share_a_directory(it, task)).take(BESIDE_MAX).collect();
@@ -368,7 +368,7 @@ impl State {
         others
     }
 
-    /// Whether a running task and another one work on the same files: one's directory is, or lies in, the other's.
+    /// Checks whether a running task and another one work on the same files: one's directory is, or lies in, the other's.
     fn share_a_directory(&self, running: &Task, task: &Task) -> bool {
         let in_place = |it: &Task| {
             let copies = self.settings.workers.get(&it.order.worker).is_some_and(|worker| worker.copy);
@@ -416,7 +416,7 @@ impl State {
         Ended
     }
 
-    /// A task's deadline has come: hand it over again, extend its lease, or give it up.
+    /// Handles a task's deadline: the task is handed over again, its lease is extended, or it is given up.
     pub(super) fn overdue(&self, now: Timestamp, task: &Arc<Task>, out: &mut Outbox) {
         let (worker, id) = (&task.order.worker, task.id());
         if let TaskState::Retrying { .. } = task.state {
@@ -461,7 +461,7 @@ impl State {
         self.finish(now, task, ending, out);
     }
 
-    /// Work was given up before its worker saw it; its task cannot begin any more.
+    /// Handles work that was given up before its worker saw it; its task cannot begin any more.
     pub(super) fn not_collected(&self, now: Timestamp, task: &TaskId, out: &mut Outbox) {
         if let Some(task) = self.tasks.get(task)
             && matches!(task.state, TaskState::Queued { .. })
@@ -470,7 +470,7 @@ impl State {
         }
     }
 
-    /// The state a polled task goes on in, when its worker is still there or has not been asked twice.
+    /// Returns the state in which a polled task goes on, if its worker is still present or has not been asked twice.
     fn renewed(&self, now: Timestamp, task: &Task) -> Option<TaskState> {
         if task.kind == WorkerKind::Cli {
             return None;
@@ -481,7 +481,7 @@ impl State {
         }
         // No worker could give a sign of life while the daemon was away.
         let seen = self.agents.last_seen(&task.order.worker).or(self.awake_since);
-        // Of one that is at another host, signs of life are told now and then.
+        // Signs of life of a worker at another host are published only now and then.
         let elsewhere = self.agents.at(&task.order.worker).is_some_and(|it| it.daemon.host != self.here.host);
         let seen = seen.map(|seen| if elsewhere { seen.after(SEEN_TOLD) } else { seen });
         let renew = |lease: Timestamp| {
@@ -514,7 +514,7 @@ impl TaskState {
     }
 }
 
-/// The worker has not come for its task.
+/// Returns the end of a task whose worker has not come for it.
 fn away(now: Timestamp, task: &Task) -> Ending {
     let (worker, kept_s) = (task.order.worker.clone(), now.since_ms(task.updated_at) / 1000);
     let summary = format!("Worker {worker} did not come for the task within {kept_s}s");
@@ -534,7 +534,7 @@ fn with_neighbours(metadata: Option<Json>, beside: &[TaskId]) -> Option<Json> {
     Some(Json::from_value(&block))
 }
 
-/// DevIt 1.5, NOTIFY: what a worker says about models completes what is known of them.
+/// Adds to a task what its worker reports about models. DevIt 1.5, NOTIFY.
 fn with_models(task: &Arc<Task>, report: &Report) -> Arc<Task> {
     let Some(metadata) = report.metadata.as_ref().map(Json::value) else { return task.clone() };
     let named = |key: &str| {
@@ -547,7 +547,7 @@ fn with_models(task: &Arc<Task>, report: &Report) -> Arc<Task> {
     Arc::new(task)
 }
 
-/// A note does not keep the message as it came; the parts it is made of are there already.
+/// Returns the report without the message as it came, since its parts are kept already.
 fn kept(report: Report) -> Report {
     Report { relay: None, ..report }
 }

@@ -1,10 +1,10 @@
-//! Browsers that are told by their push services: each is an address for notices, which a passkey has signed for.
+//! Browsers that get notices through their push services: each is an address for notices, for which a passkey has signed.
 //!
 //! ```text
 //!   offered at the door --signed--> subscribed --removed, or unknown to its service--> forgotten, with what it is owed
 //! ```
-//! What of a subscription is safe to send to, is found out at the door and before each message. The core decides who
-//! may add one, and how many there are.
+//! The door, and the sender before each message, check whether an address is safe to send to. The core decides who
+//! may add a subscription, and how many there are.
 
 use core::fmt;
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,37 +21,37 @@ use super::{
 use provost_base::limits::{PUSH_SNOOZE_S, PUSH_SUBSCRIPTIONS_MAX};
 use provost_base::{Timestamp, Ttl};
 
-/// Before the id of a subscription, where it is an address for notices. No section `[notify.NAME]` can have a colon in its name.
+/// The prefix of a subscription's id as an address for notices. No section `[notify.NAME]` can have a colon in its name.
 const PREFIX: &str = "push:";
 
-/// A browser that is told. `Debug` shows no address and no key: who knows them can tell this browser from others.
+/// A browser that gets notices. `Debug` shows no address and no key, with which others could tell this browser from others.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PushSubscription {
     /// Its id: the beginning of its address's SHA-256, hexadecimal.
     pub id: Box<str>,
     /// Its name for people.
     pub name: Box<str>,
-    /// Where its push service takes messages for it.
+    /// The address at which its push service takes messages for it.
     pub endpoint: Box<str>,
     /// Its public key, base64url: an uncompressed point of P-256.
     pub p256dh: Box<str>,
-    /// The secret that it shares with who sends, base64url: 16 bytes.
+    /// The secret that it shares with the sender, base64url: 16 bytes.
     pub auth: Box<str>,
     /// The page at which it was subscribed: scheme, host and port.
     pub origin: Box<str>,
-    /// The key of the daemon that it was subscribed with, base64url. Its push service takes messages of no other.
+    /// The daemon's key with which it was subscribed, base64url. Its push service takes messages of no other key.
     pub server_key: Box<str>,
     /// When it was subscribed.
     pub added_at: Timestamp,
 }
 
 impl PushSubscription {
-    /// Its name as an address for notices.
+    /// Returns its name as an address for notices.
     pub fn address(&self) -> Box<str> {
         push_address(&self.id)
     }
 
-    /// Scheme, host and port of its push service.
+    /// Returns scheme, host and port of its push service.
     pub fn host(&self) -> &str {
         let from = self.endpoint.find("://").map_or(0, |at| at + 3);
         let end = self.endpoint[from..].find('/').map_or(self.endpoint.len(), |at| from + at);
@@ -65,22 +65,22 @@ impl fmt::Debug for PushSubscription {
     }
 }
 
-/// The name of a subscription of this id as an address for notices.
+/// Returns the address for notices of the subscription with this id.
 pub fn push_address(id: &str) -> Box<str> {
     format!("{PREFIX}{id}").into()
 }
 
-/// The id of the subscription that an address for notices is, if it is one.
+/// Returns the id of the subscription that an address for notices names, if it names one.
 pub fn push_id(address: &str) -> Option<&str> {
     address.strip_prefix(PREFIX)
 }
 
-/// What browsers are told.
+/// The setting for notices to browsers.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PushSetting {
-    /// Of which kinds.
+    /// The kinds of notices that browsers get.
     pub kinds: Vec<NoticeKind>,
-    /// Whether they also get what agents wrote.
+    /// Whether they also get the words of agents.
     pub words: bool,
 }
 
@@ -101,13 +101,13 @@ impl Default for PushSetting {
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct PushSubscriptions(BTreeMap<Box<str>, Arc<PushSubscription>>);
 
-/// A row of the subscriptions.
+/// A change to a row of the subscriptions.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PushChange {
-    /// A browser is told.
+    /// A browser gets notices.
     Put(Arc<PushSubscription>),
-    /// It gets no more notices.
+    /// A browser no longer gets notices.
     Drop(Box<str>),
 }
 
@@ -119,22 +119,22 @@ impl PushSubscriptions {
         }
     }
 
-    /// The subscription of this id.
+    /// Returns the subscription with this id.
     pub fn get(&self, id: &str) -> Option<&Arc<PushSubscription>> {
         self.0.get(id)
     }
 
-    /// All of them, by id.
+    /// Returns all subscriptions, by id.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<PushSubscription>> {
         self.0.values()
     }
 
-    /// Whether there is none.
+    /// Checks whether there are no subscriptions.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Each as an address for notices, but for those that the current command ends.
+    /// Returns each subscription as an address for notices, except those that the current command ends.
     pub(super) fn targets(&self, setting: &PushSetting, changes: &[Change]) -> Vec<NoticeTarget> {
         let ended: BTreeSet<&str> = changes
             .iter()
@@ -154,7 +154,7 @@ impl PushSubscriptions {
 }
 
 impl State {
-    /// Only a passkey adds a browser: a process that could would read along, or tell a person what is not so.
+    /// Adds a browser; only a passkey can. Another process could otherwise read along, or show a person false notices.
     pub(super) fn add_push(
         &self,
         now: Timestamp,
@@ -180,7 +180,7 @@ impl State {
         Ok(PushAdded)
     }
 
-    /// A browser is told of a question once more, later, if it still waits. That is all that a tap can do: it takes nothing away.
+    /// Owes a browser the notice of a question once more, later, if it still waits. A tap can do no more than this: it takes nothing away.
     pub(super) fn snooze_push(
         &self,
         now: Timestamp,
@@ -215,7 +215,8 @@ impl State {
         Ok(PushSnoozed { until })
     }
 
-    /// A person ends it, or the daemon, when its push service knows it no more. What it is owed goes with it.
+    /// Removes a browser: a person does it, or the daemon when the push service no longer knows it. The notices
+    /// that it is owed are dropped.
     pub(super) fn remove_push(
         &self,
         who: &Principal,

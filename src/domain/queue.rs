@@ -1,4 +1,4 @@
-//! When allowed work begins: its priority, and the tasks that it waits for.
+//! Decides when allowed work begins: its priority, and the tasks that it waits for.
 //!
 //! ```text
 //!   [awaiting] --granted--> [waiting] --all of them have succeeded--> [queued]
@@ -6,9 +6,9 @@
 //!                               v one has failed, or was cancelled
 //!                         [finished: failed]
 //! ```
-//! A task can only wait for tasks that exist, and what it waits for never changes, so that tasks alone form no circle. A circle
-//! needs a worker that waits for what it has delegated; that is refused. The end of a task and what follows from it for those that
-//! wait are one commit.
+//! A task can only wait for tasks that exist, and that list never changes, so tasks alone form no circle. A circle
+//! needs a worker that waits for its own delegation; that is refused. The end of a task and its consequences for
+//! waiting tasks are one commit.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -24,13 +24,13 @@ use super::{
 use provost_base::limits::{AFTER_MAX, CIRCLE_LOOKED_AT_MAX};
 use provost_base::{Digest, TaskId, Timestamp};
 
-/// Which of several waiting tasks begins first.
+/// The order in which waiting tasks begin.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Priority {
     /// After all others.
     Low,
-    /// As usual.
+    /// The usual order.
     #[default]
     Normal,
     /// Before all others; only for the operator, and for agents that the configuration names.
@@ -38,10 +38,10 @@ pub enum Priority {
 }
 
 impl Priority {
-    /// All of them, lowest first.
+    /// All priorities, lowest first.
     pub const ALL: [Self; 3] = [Self::Low, Self::Normal, Self::High];
 
-    /// The word for it.
+    /// Returns the word for it.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Low => "low",
@@ -50,12 +50,12 @@ impl Priority {
         }
     }
 
-    /// The priority of this word.
+    /// Returns the priority with this word.
     pub fn parse(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|it| it.as_str() == word)
     }
 
-    /// Whether nothing special is asked for.
+    /// Checks whether this is the usual priority.
     pub fn is_normal(&self) -> bool {
         *self == Self::Normal
     }
@@ -65,19 +65,19 @@ impl Priority {
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Placement {
-    /// Which of several waiting tasks begins first.
+    /// The order in which it begins among waiting tasks.
     #[serde(skip_serializing_if = "Priority::is_normal")]
     pub priority: Priority,
     /// The tasks that have to succeed before it begins; each once. With `after_any`, the success of one is enough.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub after: Vec<TaskId>,
-    /// The pool that its worker is in, where it is asked for by that.
+    /// The pool that its worker is in, if the asker named a pool.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pool: Option<Box<str>>,
-    /// The label that its host has to have.
+    /// The label that its host must have.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub on: Option<Box<str>>,
-    /// Whether it waits for a host where none can do it now.
+    /// Whether the task waits for a host if no host can do it now.
     #[serde(skip_serializing_if = "is_false")]
     pub wait_for_host: bool,
     /// Whether the success of one of the tasks is enough.
@@ -90,24 +90,24 @@ fn is_false(it: &bool) -> bool {
 }
 
 impl Placement {
-    /// The same, or `None` where nothing special is asked for, so that such a request is the one that it has always been.
+    /// Returns the placement, or `None` if it asks for nothing special, so that the digest of such a request stays the same.
     pub fn unless_usual(self) -> Option<Box<Self>> {
         (self != Self::default()).then(|| Box::new(self))
     }
 }
 
 impl Delegate {
-    /// Which of several waiting tasks begins first.
+    /// Returns the order in which it begins among waiting tasks.
     pub fn priority(&self) -> Priority {
         self.placement.as_ref().map_or(Priority::Normal, |it| it.priority)
     }
 
-    /// Whether the success of one of these tasks is enough.
+    /// Checks whether the success of one of these tasks is enough.
     pub fn begins_after_any(&self) -> bool {
         self.placement.as_ref().is_some_and(|it| it.after_any)
     }
 
-    /// The tasks that have to succeed before it begins.
+    /// Returns the tasks that have to succeed before it begins.
     pub fn after(&self) -> &[TaskId] {
         self.placement.as_ref().map_or(&[], |it| &it.after)
     }
@@ -124,7 +124,7 @@ pub enum QueueEvent {
         /// The tasks that have not ended yet.
         after: Vec<TaskId>,
     },
-    /// A task waits for no other task any more, and goes to its worker.
+    /// A task no longer waits for other tasks, and goes to its worker.
     TaskReleased {
         /// The task that has waited.
         task: TaskId,
@@ -133,47 +133,47 @@ pub enum QueueEvent {
     },
     /// An attempt has failed, and another one follows.
     AttemptFailed {
-        /// The task.
+        /// The task whose attempt has failed.
         task: TaskId,
         /// The number of the attempt; the first is 1.
         attempt: u32,
-        /// Why it has failed.
+        /// The reason for the failure.
         failure: Option<Failure>,
-        /// Digest of its report.
+        /// The digest of its report.
         report: Digest,
-        /// What its worker says that it has used.
+        /// The usage that its worker reports.
         usage: Option<Box<Usage>>,
         /// When the next one begins.
         again_at: Timestamp,
     },
-    /// The next attempt begins as soon as there is a place.
+    /// The next attempt begins as soon as a place is free.
     AttemptBegins {
-        /// The task.
+        /// The task of the attempt.
         task: TaskId,
         /// The number of the attempt.
         attempt: u32,
     },
     /// A task waits for a host that takes it.
     TaskOpen {
-        /// The task.
+        /// The task that waits.
         task: TaskId,
     },
     /// A host has taken a task, and starts its worker.
     TaskTaken {
-        /// The task.
+        /// The task that was taken.
         task: TaskId,
     },
     /// A host does not take a task.
     TaskLeft {
-        /// The task.
+        /// The task that the host leaves to others.
         task: TaskId,
-        /// Why, in words for people.
+        /// The reason, in words for people.
         why: Box<str>,
     },
 }
 
 impl QueueEvent {
-    /// The kind's name as stored and filtered by.
+    /// Returns the kind's name, as it is stored and as filters name it.
     pub fn name(&self) -> &'static str {
         match self {
             QueueEvent::TaskWaits { .. } => "task_waits",
@@ -186,7 +186,7 @@ impl QueueEvent {
         }
     }
 
-    /// The task that it is about.
+    /// Returns the task that the event is about.
     pub fn task(&self) -> &TaskId {
         match self {
             QueueEvent::TaskWaits { task, .. }
@@ -205,7 +205,7 @@ pub(super) fn refused(why: String) -> Refusal {
 }
 
 impl State {
-    /// Whether a delegation may have the turn that it asks for.
+    /// Checks whether a delegation may have the placement that it asks for.
     ///
     /// # Errors
     /// [`Refusal::NotPlaced`], with what is wrong and the next step.
@@ -258,7 +258,7 @@ impl State {
         }
     }
 
-    /// A worker that delegates may wait for the outcome. It would for ever, if that waited for the worker's own task.
+    /// Checks that no worker waits for its own task: a worker that delegates may wait for the outcome, and would wait forever.
     fn begins_no_circle(&self, who: &Principal, after: &[TaskId]) -> Result<(), Refusal> {
         let above: BTreeSet<&TaskId> = self.tasks.worked_on(who).map(|task| task.id()).collect();
         if above.is_empty() {
@@ -285,7 +285,7 @@ impl State {
         Ok(())
     }
 
-    /// A task has ended for which another one waits.
+    /// Updates a task that has waited for one that has ended.
     fn goes_on_after(&self, now: Timestamp, ended: &Task, waiting: &TaskId, out: &mut Outbox) {
         let Some(task) = self.tasks.get(waiting) else { return };
         if !matches!(ended.state, TaskState::Finished { status: Status::Completed, .. }) {
@@ -304,7 +304,7 @@ impl State {
         task.updated_at = now;
         match task.state {
             TaskState::Waiting if task.waits.is_empty() => self.lets_go(now, task, ended.id(), out),
-            // One that waits for approval, too, begins when that is granted.
+            // A task that also waits for approval begins when that is granted.
             _ => out.put(Change::PutTask(Arc::new(task))),
         }
     }
@@ -333,10 +333,10 @@ impl State {
 }
 
 impl Tasks {
-    /// Whether the worker's queue takes a task.
+    /// Checks that the worker's queue takes a task.
     ///
     /// # Errors
-    /// [`Refusal::Busy`] says what is full.
+    /// [`Refusal::Busy`] names the queue that is full.
     pub(super) fn has_room_at_worker(&self, task: &Task, mail: &super::Mailboxes) -> Result<(), Refusal> {
         let work = MailKind::Work { task: task.id().clone(), payload: task.order.payload.clone() };
         if mail.is_full() {
@@ -359,12 +359,12 @@ impl Tasks {
     }
 }
 
-/// An agent in a jail does not learn of tasks that are not its own.
+/// Checks whether the caller may learn of a task: an agent in a jail sees its own only.
 fn may_see(who: &Principal, task: &Task) -> bool {
     who.proof() != Proof::Jailed || task.share() == who.share() || who.works_inside_on(task.id())
 }
 
-/// How a task has ended that was no success, in words.
+/// Returns how a task without success has ended, in words.
 fn how_ended(task: &Task) -> &'static str {
     match (task.state, &task.failure) {
         (TaskState::Finished { status: Status::Cancelled, .. }, _) => "was cancelled",
@@ -376,8 +376,8 @@ fn how_ended(task: &Task) -> &'static str {
 }
 
 impl Core {
-    /// Does what follows from tasks that have ended since a place in the changes, one step after the other. Each sees what those
-    /// before have done; what follows from these is on its way, too.
+    /// Applies the consequences of tasks that have ended since `from` in the changes, one step after the other.
+    /// Each step sees the effects of those before; tasks that end on the way have their consequences, too.
     pub(super) fn follow_ends(&mut self, now: Timestamp, from: usize, out: &mut Outbox) {
         let mut next = from;
         while let Some(change) = out.changes.get(next) {

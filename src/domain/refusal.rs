@@ -1,4 +1,4 @@
-//! Why the core has refused a command. Each door has its own words for these; a refusal has changed nothing.
+//! The reasons why the core refuses a command. Each door has its own words for them; a refusal has changed nothing.
 
 use serde::{Deserialize, Serialize};
 
@@ -20,16 +20,16 @@ pub enum Refusal {
     RoleTooLow {
         /// The user's role.
         role: UserRole,
-        /// The least role that may do it.
+        /// The lowest role that may do it.
         needs: UserRole,
     },
-    /// This host has joined to work alone; what the command would do, as a part of a sentence.
+    /// This host has joined only to carry out tasks; the forbidden action, as a part of a sentence.
     #[error("this machine only works for others, and {0}: do it on a full host of this repository")]
     OnlyWorks(Box<str>),
-    /// Users cannot be changed so.
+    /// Users cannot be changed in this way.
     #[error("{why}")]
     UserCannot {
-        /// Why, for people.
+        /// The reason, for people.
         why: Box<str>,
     },
     /// REGISTER announced another version than the configuration expects.
@@ -52,13 +52,13 @@ pub enum Refusal {
         /// Accepted versions, joined with ` or `.
         expected: Box<str>,
     },
-    /// Another task goes by this id.
+    /// Another task has this id.
     #[error("another task already has this id")]
     TaskExists,
-    /// No task goes by this id.
+    /// No task has this id.
     #[error("no such task")]
     TaskNotFound,
-    /// Only the worker it was handed to may report on it, only its asker or the operator may cancel it.
+    /// Only the task's worker may report on it; only its asker or the operator may cancel it.
     #[error("this task belongs to {owner}")]
     TaskNotYours {
         /// The worker or the asker that may do this.
@@ -73,10 +73,10 @@ pub enum Refusal {
         /// The state that the task is in.
         from: TaskState,
     },
-    /// Nothing is kept of what a task's run has changed.
+    /// No changes of the task's run are kept.
     #[error("nothing is kept of what this task has changed")]
     NoChanges,
-    /// What a task's run has changed was discarded.
+    /// The changes of the task's run were discarded.
     #[error("what this task has changed was discarded")]
     ChangesGone,
     /// An apply writes changes of the task at this moment.
@@ -102,19 +102,19 @@ pub enum Refusal {
     /// A task cannot have the turn or the place that a delegation asks for.
     #[error("{why}")]
     NotPlaced {
-        /// What is not done, the reason and the next step, for the asker.
+        /// The problem, the reason and the next step, for the asker.
         why: Box<str>,
     },
-    /// An agent takes no words or no answer of this caller's, or cannot go on with a session.
+    /// An agent takes no words or no answer from this caller, or cannot go on with a session.
     #[error("{why}")]
     SessionCannot {
-        /// What is not done, the reason and the next step, for the asker.
+        /// The problem, the reason and the next step, for the asker.
         why: Box<str>,
     },
-    /// A work tree of a run cannot be removed, or all of them cannot be listed.
+    /// A work tree of a run cannot be removed, or the work trees cannot be listed.
     #[error("{why}")]
     WorkTreeCannot {
-        /// What is not done, the reason and the next step, for the asker.
+        /// The problem, the reason and the next step, for the asker.
         why: Box<str>,
     },
     /// Another agent, or a person, holds the worker back.
@@ -131,7 +131,7 @@ pub enum Refusal {
     /// No agent answers its own request.
     #[error("no agent may answer its own request")]
     ApprovalOwn,
-    /// Nor does one from the same tree of processes, under any name and with any key.
+    /// Nor does an agent from the same tree of processes, under any name and with any key.
     #[error(
         "this was asked by {asker} from the session that the answer comes from, or from one above or below it; an answer has \
          to come from elsewhere: answer it in another terminal, or start the approver in one of its own"
@@ -146,13 +146,13 @@ pub enum Refusal {
         /// The rule that parked the request.
         rule: RuleId,
     },
-    /// A passkey, or what it has signed, does not count.
+    /// A passkey, or its signature, does not count.
     #[error("{why}")]
     PasskeyRefused {
-        /// Why, for people.
+        /// The reason, for people.
         why: Box<str>,
     },
-    /// The approver was shown something else.
+    /// The approver was shown a different request.
     #[error("the approved request is not the waiting one; look at it again")]
     ApprovalChanged,
     /// Policy denied a verb that leaves no task behind.
@@ -174,9 +174,9 @@ pub enum Refusal {
     TooOften {
         /// The capability, in words for people.
         what: Box<str>,
-        /// How often it may be used.
+        /// The number of uses that the rate permits.
         most: u32,
-        /// Within how many seconds.
+        /// The window in which the uses are counted, in seconds.
         per_s: u64,
     },
     /// A message that is not (or no longer) in the caller's queue.
@@ -194,19 +194,19 @@ pub enum Refusal {
     /// Waiting would never end: each agent in the circle waits for the next one.
     #[error("{} is locked by {}, and waiting for it would never end: {}", rival.asked, rival.by, shown(circle))]
     WouldDeadlock {
-        /// Who waits for whom, from the caller on; the last one waits for the caller.
+        /// The agents in the circle, from the caller on; each waits for the next one, and the last one for the caller.
         circle: Vec<AgentId>,
         /// The lock that the caller wanted, with its holder.
         rival: Box<Rival>,
     },
-    /// More of a counted kind of resource than there are, or none.
+    /// The request asks for more units of a counted kind than exist, or for none.
     #[error("there are {of} of @{kind}, and {asked} does not ask for 1 to {of} of them")]
     NotSoMany {
-        /// What was asked for.
+        /// The resource, as the caller wrote it.
         asked: Box<str>,
         /// The kind, without its `@`.
         kind: Box<str>,
-        /// So many there are.
+        /// The number of units that exist.
         of: u32,
     },
     /// A worker needs a resource that the asker of its work holds.
@@ -214,9 +214,9 @@ pub enum Refusal {
         "{worker} needs {resource}, which you have (grant {fence}); release it first, and its run takes it"
     )]
     NeedsYours {
-        /// The worker.
+        /// The worker whose need it is.
         worker: AgentId,
-        /// What it needs.
+        /// The resource that the worker needs.
         resource: Box<str>,
         /// The asker's grant.
         fence: Fence,
@@ -224,23 +224,23 @@ pub enum Refusal {
     /// No agent has that lock.
     #[error("no agent has this lock")]
     LockNotFound,
-    /// Another agent has it, or another grant of it.
+    /// Another agent has the lock, or another grant of it is in force.
     #[error("this lock is {by}'s (grant {fence}{})", other_grant(*asked))]
     LockNotHeld {
         /// The agent that has the lock.
         by: AgentId,
         /// The grant that is in force.
         fence: Fence,
-        /// The grant that was meant, where the agent is the right one.
+        /// The grant that the caller meant, if the agent is the right one.
         asked: Option<Fence>,
     },
-    /// Another agent has the place through another door, and the configuration says that this is refused.
+    /// Another agent has the place through another door, and the configuration refuses that.
     #[error("{} {} {}, through another protocol ({})", _0.at, _0.kind.verb(), _0.agent, _0.kind.as_str())]
     HeldElsewhere(Box<Reservation>),
-    /// No intent goes by this id.
+    /// No intent has this id.
     #[error("no such intent")]
     IntentNotFound,
-    /// Only the agent that declared an intent may move it.
+    /// Only the agent that declared an intent may update it.
     #[error("this intent is {by}'s")]
     IntentNotOwned {
         /// The agent that declared the intent.
@@ -254,7 +254,7 @@ pub enum Refusal {
         /// The status that the caller wants.
         to: IntentStatus,
     },
-    /// No contract goes by this id.
+    /// No contract has this id.
     #[error("no such contract")]
     ContractNotFound,
     /// The contract is not open any more: it was answered, replaced or withdrawn.
@@ -281,7 +281,7 @@ pub enum Refusal {
         /// The name that the token reserves.
         agent: AgentId,
     },
-    /// The name is in use in a spelling that differs by case alone.
+    /// The name is in use in a spelling that differs only by case.
     #[error("{used} is in use here, and {agent} is the same name: speak as {used}, or take another name")]
     OtherSpelling {
         /// The name as the caller spells it.
@@ -289,16 +289,16 @@ pub enum Refusal {
         /// The name as it is in use.
         used: AgentId,
     },
-    /// No token goes by this id, or none that is the caller's.
+    /// No token has this id, or it is not the caller's.
     #[error("no such token")]
     TokenNotFound,
-    /// There is no room at this moment; the same request may succeed later.
+    /// The daemon has no room at this moment; the same request may succeed later.
     #[error("too busy: {what}")]
     Busy {
         /// The resource without room, in words for people.
         what: Box<str>,
     },
-    /// The caller has as much as it may have. The same request succeeds once the caller has made room.
+    /// The caller has reached its bound. The same request succeeds once the caller has made room.
     #[error("{what} ({most}): {next}")]
     Quota {
         /// The bound in words, as the beginning of a sentence: "as many locks as one agent can have".
@@ -318,10 +318,10 @@ pub enum Refusal {
         /// The unit of the bound: `bytes`, `files`.
         unit: &'static str,
     },
-    /// The queue of merges does not allow it as it stands.
+    /// The queue of merges does not allow it in its present state.
     #[error("{why}")]
     MergeCannot {
-        /// Why, as a sentence.
+        /// The reason, as a sentence.
         why: Box<str>,
     },
     /// The id that the caller has chosen is in use.
@@ -333,7 +333,7 @@ pub enum Refusal {
     /// The system lacks what the daemon needs for this.
     #[error("the daemon is not ready for this: {why}")]
     NotReady {
-        /// What the system lacks, in words for people.
+        /// The missing part, in words for people.
         why: Box<str>,
     },
     /// The store does not answer; nothing was changed.
@@ -358,7 +358,7 @@ pub enum RefusalKind {
     Name,
     /// A rule or the configuration forbids the request.
     Forbidden,
-    /// There is no room, for anyone or for this caller.
+    /// The daemon has no room, for anyone or for this caller.
     Full,
     /// The system or the store cannot serve the request at this moment.
     Unready,
@@ -374,17 +374,17 @@ pub enum RefusalKind {
     Coordination,
     /// A rule of the crew.
     Crew,
-    /// No token goes by that id.
+    /// No token has that id.
     Token,
 }
 
-/// A role with its article.
+/// Returns a role with its article.
 fn article(role: UserRole) -> String {
     format!("{} {}", if matches!(role, UserRole::Viewer) { "a" } else { "an" }, role.as_str())
 }
 
 impl Refusal {
-    /// The kind of this refusal. A door that answers a kind alike for all its refusals matches over these.
+    /// Returns the kind of this refusal. A door that answers all refusals of a kind alike matches over these.
     pub fn kind(&self) -> RefusalKind {
         match self {
             Refusal::OutOfScope { .. } | Refusal::RoleTooLow { .. } | Refusal::UserCannot { .. } => {
@@ -443,29 +443,29 @@ impl Refusal {
         }
     }
 
-    /// There is no room at this moment.
+    /// Returns a refusal for lack of room at this moment.
     pub fn busy(what: &str) -> Self {
         Refusal::Busy { what: what.into() }
     }
 
-    /// The caller has as many as it may have.
+    /// Returns a refusal for a caller that has reached its bound.
     pub(super) fn quota(what: &str, most: impl TryInto<u64>, next: &str) -> Self {
         let most = most.try_into().unwrap_or(u64::MAX);
         Refusal::Quota { what: what.into(), most, next: next.into() }
     }
 
-    /// A refusal for a request with more, or longer, members than are accepted.
+    /// Returns a refusal for a request with more, or longer, members than are accepted.
     pub fn too_long(what: &str, most: usize, unit: &'static str) -> Self {
         Refusal::TooLong { what: what.into(), most: most as u64, unit }
     }
 }
 
-/// How the grant that was meant differs from that in force.
+/// Returns how the grant that was meant differs from the one in force, as a part of a sentence.
 fn other_grant(asked: Option<Fence>) -> String {
     asked.map(|it| format!(", and not {it}")).unwrap_or_default()
 }
 
-/// Why a task failed without its worker saying so, or what a failed worker met.
+/// The reason why a task failed: one that the daemon gives, or the error of a failed worker.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Failure {
@@ -498,7 +498,7 @@ pub enum Failure {
     },
     /// The working directory does not lie in the workspace.
     Sandbox {
-        /// What is wrong with the directory, in words for people.
+        /// The problem with the directory, in words for people.
         why: Box<str>,
     },
     /// A polling worker gave no sign of life for the length of its lease.
@@ -510,7 +510,7 @@ pub enum Failure {
     },
     /// A polling worker never came for its task.
     WorkerAway {
-        /// How long it was kept, in seconds.
+        /// The time for which the task was kept for it, in seconds.
         kept_s: u64,
         /// The worker that did not come.
         worker: AgentId,
@@ -524,31 +524,31 @@ pub enum Failure {
     Lost,
     /// The jail could not be set up.
     JailRefused {
-        /// The layer that is missing, and what to do.
+        /// The layer that is missing, and the next step.
         why: Box<str>,
     },
     /// The task has waited for another one, and its run never began.
     NotBegun {
         /// The task that it has waited for.
         task: TaskId,
-        /// How that one has ended, or what else stood in the way, in words for people.
+        /// The end of that task, or the other obstacle, in words for people.
         why: Box<str>,
     },
-    /// No host was left that could do it.
+    /// No host was left that could do the task.
     NoHost {
-        /// What each of them has said, in words for people.
+        /// The answer of each host, in words for people.
         why: Box<str>,
     },
     /// The worker process ended badly.
     WorkerFailed {
-        /// How (`exit code 3`, `terminated by signal 9`).
+        /// The way in which it ended (`exit code 3`, `terminated by signal 9`).
         why: Box<str>,
     },
 }
 
 impl Failure {
-    /// Whether the worker was never started, since no yes has come for it, or no success of a task that it has waited
-    /// for.
+    /// Checks whether the worker was never started, since no rule or approver has allowed it, or since no task that
+    /// it waited for has succeeded.
     pub(crate) fn is_without_a_run(&self) -> bool {
         matches!(
             self,
@@ -562,7 +562,7 @@ impl Failure {
 }
 
 impl Failure {
-    /// Whether the task was not let through, by a rule, an approver or the sandbox, so that no work was begun.
+    /// Checks whether a rule, an approver or the sandbox has stopped the task, so that no work was begun.
     pub fn is_denial(&self) -> bool {
         match self {
             Failure::PolicyDenied { .. }
@@ -580,7 +580,7 @@ impl Failure {
         }
     }
 
-    /// The word for `metadata.failure.reason` and for filters.
+    /// Returns the word for `metadata.failure.reason` and for filters.
     pub fn reason(&self) -> &'static str {
         match self {
             Failure::PolicyDenied { .. } => "policy_denied",

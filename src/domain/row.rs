@@ -21,17 +21,17 @@ use provost_base::{
 pub enum Change {
     /// A task that is not finished: kept in memory and in the store.
     PutTask(Arc<Task>),
-    /// A task that has just finished: leaves memory, stays in the store as history.
+    /// A task that has just finished: it leaves memory, and stays in the store as history.
     FinishTask(Arc<Task>),
-    /// More is known of a finished task; its place in history stays.
+    /// An addition to the record of a finished task; its place in history stays.
     AmendTask(Arc<Task>),
-    /// An agent that is known, with what it announced.
+    /// A known agent, with its announcements.
     PutAgent(Arc<RegisteredAgent>),
-    /// A sign of life. Memory only.
+    /// A sign of life. In memory only.
     Beat(AgentId, Timestamp),
-    /// An agent has come by a door. Memory only.
+    /// An agent has come by a door. In memory only.
     CameBy(AgentId, Door),
-    /// At which daemon an agent has given a sign of life, and when; with `None` that is long ago. Memory only.
+    /// The daemon at which an agent has given a sign of life, and the time; `None` if that is long ago. In memory only.
     At(AgentId, Option<SeenAt>),
     /// An agent that the daemon need not remember.
     DropAgent(AgentId),
@@ -39,15 +39,15 @@ pub enum Change {
     PutMail(Arc<Mail>),
     /// A message that arrived or was given up.
     DropMail(AgentId, MailSeq),
-    /// A message is on its way through a daemon (or, with `None`, came back). Memory only.
+    /// A message is on its way through a daemon (or, with `None`, came back). In memory only.
     CarryMail(AgentId, MailSeq, Option<DaemonId>),
     /// A command that waits for approval.
     PutApproval(Arc<Parked>),
     /// An approval that is settled.
     DropApproval(ApprovalId),
-    /// The outcome of a question, kept or used. Memory only.
+    /// The outcome of a question, kept or used. In memory only.
     Grant(GrantChange),
-    /// A change of the memory of recent applies. Memory only.
+    /// A change to the memory of recent applies. In memory only.
     Apply(ApplyChange),
     /// Uses of a rate-limited rule.
     PutUses(Uses),
@@ -55,13 +55,13 @@ pub enum Change {
     PutLock(Arc<Lock>),
     /// A lock that is free.
     DropLock(SymbolPath),
-    /// An agent waits for a lock. Memory only.
+    /// An agent waits for a lock. In memory only.
     PutWaiter(Arc<Waiter>),
-    /// An agent waits for a lock no longer. Memory only.
+    /// An agent no longer waits for a lock. In memory only.
     DropWaiter(Ticket),
-    /// A circle of waiting was refused. Memory only.
+    /// A circle of waiting was refused. In memory only.
     RefuseCircle(Arc<RefusedCircle>),
-    /// An announced change, or a change of one.
+    /// An announced change, or an update of one.
     PutIntent(Arc<Intent>),
     /// An announced change that is forgotten.
     DropIntent(IntentId),
@@ -69,67 +69,67 @@ pub enum Change {
     PutContract(Arc<Contract>),
     /// A contract that is forgotten.
     DropContract(ContractId),
-    /// A change that a message between agents makes.
+    /// A change that results from a message between agents.
     Post(PostChange),
-    /// A row of what a crew works by.
+    /// A changed row of the crew's state.
     Crew(CrewChange),
-    /// A token that is good from now on.
+    /// A token that is valid from now on.
     PutToken(Arc<Token>),
-    /// A token that is good no more.
+    /// A token that is no longer valid.
     DropToken(Digest),
-    /// A row of the passkeys on record.
+    /// A changed row of the passkeys on record.
     Passkey(PasskeyChange),
-    /// A browser that gets notices, or gets no more.
+    /// A browser that gets notices, or no longer gets any.
     Push(PushChange),
-    /// A row of a job.
+    /// A changed row of a job.
     Job(JobChange),
-    /// A branch that is to be merged, or how far it is.
+    /// A branch of the queue of merges, with its state.
     PutMerge(Arc<MergeEntry>),
     /// A branch of the queue that is forgotten.
     DropMerge(Fence),
-    /// What a run's calls have used, and the sums that budgets need.
+    /// The usage of a run's calls, and the sums that budgets need.
     Spend(SpendChange),
-    /// A worker that begins nothing, or (with `None`) does. Memory only.
+    /// A worker that begins no tasks, or (with `None`) begins them again. In memory only.
     Switch(AgentId, Option<Switched>),
-    /// A notification hook is owed, by its effect of that number. Memory only; the effect itself is stored.
+    /// A notification hook is owed, by the effect with that number. In memory only; the effect itself is stored.
     OweHook(EffectId, Arc<Notice>),
-    /// A notice is owed to an address elsewhere, by its effect of that number. Memory only; the effect itself is stored.
+    /// A notice is owed to an address elsewhere, by the effect with that number. In memory only; the effect itself is stored.
     OweNotice(EffectId, Arc<OutgoingNotice>),
-    /// A job or an apply is owed, by its effect of that number; an apply of a task's changes with the task. Memory only; the
-    /// effect itself is stored.
+    /// A job or an apply is owed, by the effect with that number; an apply of a task's changes comes with the task.
+    /// In memory only; the effect itself is stored.
     OweDeed(EffectId, Deed, Option<TaskId>),
-    /// A daemon has gone, and what it held is free. Memory only.
+    /// A daemon has gone, and everything it held is free. In memory only.
     HostDown(DaemonId, Gone),
-    /// What the user of a host may do. Of several hosts alone.
+    /// The role of a host's user. Only with several hosts.
     PutUser(Arc<User>),
-    /// The user of a host is not listed any more. Of several hosts alone.
+    /// The user of a host is no longer listed. Only with several hosts.
     DropUser(HostId),
-    /// What a host can do from now on. Memory only.
+    /// The abilities of a host from now on. In memory only.
     PutAbility(Arc<HostAbility>),
-    /// A host's daemon has stopped. Memory only.
+    /// A host's daemon has stopped. In memory only.
     DropAbility(HostId),
     /// An effect is being carried out; after a crash it is not tried again.
     StartEffect(EffectId),
-    /// An effect needs nothing more.
+    /// An effect is settled.
     DropEffect(EffectId),
-    /// The last number handed out, of each kind, and what was counted.
+    /// The last number issued of each kind, and the totals.
     Count(Counters),
 }
 
-/// Who has to know of a change.
+/// The daemons and stores that have to know of a change.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ChangeClass {
     /// Every store keeps it, and every daemon has it in memory.
     Row,
-    /// Every daemon has it in memory. A store of one writer does not keep it, since it ends with that daemon; a shared store does,
-    /// until the host that it belongs to is down.
+    /// Every daemon has it in memory. A store with one writer does not keep it, since it ends with that daemon; a
+    /// shared store does, until the host that it belongs to is down.
     Shared,
-    /// It belongs to the daemon that has decided it, and is in that memory alone.
+    /// It belongs to the daemon that has decided it, and only that daemon has it in memory.
     Own,
 }
 
 impl Change {
-    /// Who has to know of it.
+    /// Returns which daemons and stores have to know of the change.
     pub fn class(&self) -> ChangeClass {
         match self {
             Change::PutTask(_)
@@ -182,12 +182,12 @@ impl Change {
         }
     }
 
-    /// Whether every store keeps this; the rest is memory's, but in a shared store.
+    /// Checks whether every store keeps this change; the others are in memory only, except in a shared store.
     pub fn is_stored(&self) -> bool {
         self.class() == ChangeClass::Row
     }
 
-    /// Whether the daemons of other hosts have to know of it, and a shared store keeps it.
+    /// Checks whether the daemons of other hosts have to know of the change, and a shared store keeps it.
     pub fn is_shared(&self) -> bool {
         self.class() != ChangeClass::Own
     }

@@ -26,21 +26,21 @@ use super::{
 use provost_base::limits::{CAPTURE_MS_MAX, CAPTURE_TRIES, CAPTURES_MAX};
 use provost_base::{AgentId, Digest, Json, RuleId, TaskId, Timestamp, Ttl};
 
-/// When an ordered picture that was not taken is given up: everything before it has run out by then.
+/// The time after which an ordered picture that was not taken is given up; all other limits have passed by then.
 const WAIT_MAX: Ttl = Ttl::minutes(2);
-/// How long after its own limit a run is given to report its end.
+/// The time after its own limit in which a run may report its end.
 const GRACE: Ttl = Ttl::minutes(1);
 
 /// A picture as the log and its asker know it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Picture {
-    /// Where it is: from the workspace's root where it lies in there, else absolute.
+    /// The path: from the workspace's root if the file lies in it, otherwise absolute.
     pub path: Box<str>,
     /// Its format, as a file extension.
     pub format: Box<str>,
     /// The size of the file, in bytes.
     pub bytes: u64,
-    /// Digest of its content.
+    /// The digest of its content.
     pub digest: Digest,
 }
 
@@ -93,7 +93,7 @@ impl Runs for TakeScreenshot {
         Ok(parked.facts.clone())
     }
 
-    /// The picture is taken at once, and is also kept for its asker, who asks again.
+    /// Has the picture taken at once, and keeps it for its asker, who asks again.
     fn run_granted(
         &self,
         state: &State,
@@ -112,14 +112,14 @@ impl Runs for TakeScreenshot {
     }
 }
 
-/// One picture of an asker is kept at a time, whichever request it was for.
+/// Returns the key under which a picture is kept: one for each asker, for any of its requests.
 fn any_picture() -> Digest {
     Digest::of(b"screenshot")
 }
 
 impl State {
-    /// What is settled before policy is asked: the switch, repeats, a question that is open already, a picture
-    /// that was approved since, and the rate.
+    /// Settles everything that comes before policy: the switch, repeats, a question that is open already, a picture
+    /// that was approved meanwhile, and the rate.
     fn before_screenshot(
         &self,
         call: &Call<'_>,
@@ -141,7 +141,7 @@ impl State {
             self.grants.get(call.now, &asker, any_picture())
         {
             let task = task.clone();
-            // Finished ones are not in memory; how it ended is in its record.
+            // Finished tasks are not in memory; the record says how this one ended.
             let over = TaskState::Finished { status: Status::Completed, at: call.now };
             let state = self.tasks.get(&task).map_or(over, |task| task.state);
             out.put(GrantChange::Use(asker, any_picture()).into());
@@ -155,7 +155,7 @@ impl State {
         self.tasks.of_worker(&super::provost()).filter(|task| task.capture)
     }
 
-    /// Pictures count when they are taken; those that are under way count as if they were.
+    /// Checks whether the rate allows another picture. Pictures count when they are taken; those under way count as taken.
     fn has_rate_left(&self, now: Timestamp) -> Result<(), Refusal> {
         let Some(rate) = self.settings.screenshot_rate else { return Ok(()) };
         let under_way = self.captures().filter(|task| !is_awaiting(task)).count();
@@ -163,7 +163,7 @@ impl State {
         if u32::try_from(used).is_ok_and(|used| used < rate.count) { Ok(()) } else { Err(too_often(rate)) }
     }
 
-    /// Lets an allowed or granted picture be taken. The only way there.
+    /// Orders an allowed or granted picture. This is the only way to have one taken.
     fn order_capture(
         &self,
         now: Timestamp,
@@ -204,7 +204,7 @@ impl State {
         Ok(done)
     }
 
-    /// The last moment before the picture: switch and rules may have changed since it was allowed.
+    /// Checks a picture at the last moment: switch and rules may have changed since it was allowed.
     pub(super) fn begin_capture(
         &self,
         now: Timestamp,
@@ -236,7 +236,7 @@ impl State {
         Ok(CaptureBegun)
     }
 
-    /// The picture is there, or there is none.
+    /// Records that the picture was taken, or was not.
     pub(super) fn end_capture(&self, now: Timestamp, verb: &EndCapture, out: &mut Outbox) -> CaptureEnded {
         out.put(Change::DropEffect(verb.effect));
         let Some(task) = self.tasks.get(&verb.task) else { return CaptureEnded { heard: false } };
@@ -248,7 +248,7 @@ impl State {
                     bytes: picture.bytes,
                 });
                 if let Some(rate) = self.settings.screenshot_rate {
-                    // Whether there was room has been decided before; a window that is full stays so.
+                    // The room in the window was checked before; a full window stays full.
                     let _full = self.quota.spend(now, &taken(), &ours(), rate, out);
                 }
                 Ending {
@@ -267,29 +267,29 @@ impl State {
     }
 }
 
-/// The end of a task whose picture was not taken in time.
+/// Returns the end of a task whose picture was not taken in time.
 pub(super) fn out_of_time(task: &Task) -> Ending {
     let timeout_s = WAIT_MAX.as_seconds();
     let summary = format!("Screenshot {} was not taken within {timeout_s}s", task.id());
     Ending::failed(summary, Failure::RunTimeout { timeout_s })
 }
 
-/// Under which name a caller comes back. DevIt's own client makes itself a new name for every picture
-/// (`mcp-screenshot-<uuid>`); names that are proved by nothing but a secret that all share are worth the same.
+/// Returns the name under which a caller comes back. DevIt's own client makes a new name for every picture
+/// (`mcp-screenshot-<uuid>`); names that are only proved by a shared secret are worth the same.
 fn asker_of(who: &Principal) -> AgentId {
     let shared = who.proof() == Proof::SharedKey;
     shared.then(|| family_of(who.agent())).flatten().unwrap_or_else(|| who.agent().clone())
 }
 
-/// A name for all names that differ in their uuid alone. It is none of them, and not the name without a uuid
-/// either, which may belong to an agent with a key of its own.
+/// Returns one name for all names that differ only in their uuid. It is none of them, and not the name without a
+/// uuid either, which may belong to an agent with a key of its own.
 fn family_of(agent: &AgentId) -> Option<AgentId> {
     const NOBODYS: &str = "00000000-0000-0000-0000-000000000000";
     let name = without_uuid(agent.as_str())?;
     AgentId::parse(&format!("{name}-{NOBODYS}")).ok()
 }
 
-/// `name` of `name-<uuid>`.
+/// Returns the `name` in `name-<uuid>`.
 fn without_uuid(name: &str) -> Option<&str> {
     const UUID_LEN: usize = 36;
     let at = name.len().checked_sub(UUID_LEN)?;
@@ -309,7 +309,7 @@ fn is_awaiting(task: &Task) -> bool {
     matches!(task.state, TaskState::Awaiting { .. })
 }
 
-/// A repeated request gets the answer that the first one got.
+/// Returns the answer for a repeated request, which is that of the first one.
 fn as_it_stands(task: &Task) -> Answer<Reply> {
     match task.state {
         TaskState::Awaiting { approval } => Answer::Parked(approval),
@@ -321,12 +321,12 @@ fn time_limit() -> Ttl {
     Ttl::seconds_clamped(CAPTURE_MS_MAX / 1_000)
 }
 
-/// Pictures are counted for all together: no agent has the daemon's own name.
+/// Returns the share to which all pictures count: no agent has the daemon's own name.
 fn ours() -> Share {
     Share::Name(slug(super::provost().as_str()))
 }
 
-/// The rows of the quota, beside those of the rules.
+/// Returns the rule under which the quota counts pictures.
 fn taken() -> RuleId {
     RuleId::parse("screenshot.taken").expect("a constant that is a valid id")
 }
@@ -365,7 +365,7 @@ fn sentence(failure: &Failure) -> String {
     }
 }
 
-/// A size as DevIt writes it: powers of 1024, two decimals. DevIt 1.8.
+/// Returns a size as DevIt writes it: powers of 1024, two decimals. DevIt 1.8.
 fn human(bytes: u64) -> String {
     let unit = match bytes {
         0 => return "0 B".into(),

@@ -20,37 +20,37 @@ use provost_base::limits::{AGENTS_MAX, AGENTS_OF_ONE_MAX, CAPS_MAX, ID_LEN_MAX};
 use provost_base::small;
 use provost_base::{AgentId, DaemonId, Timestamp, Ttl};
 
-/// How long after its last sign of life an agent counts as alive. DevIt: 30 s, swept every 10 s.
+/// The time after its last sign of life for which an agent counts as alive. DevIt: 30 s, checked every 10 s.
 pub const ALIVE_FOR: Ttl = Ttl::seconds_clamped(30);
 
-/// How old a sign of life may be for the other hosts, before the next one is told to them: much younger than it may be for an agent that
-/// is alive.
+/// The age of the last published sign of life at which the next one is published to the other hosts: much less than
+/// [`ALIVE_FOR`].
 pub(super) const SEEN_TOLD: Ttl = Ttl::seconds_clamped(10);
 
-/// Where an agent has given a sign of life, as all hosts know it.
+/// The daemon and time of an agent's sign of life, as all hosts know them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct SeenAt {
     /// The daemon that the agent came by.
     pub daemon: DaemonId,
-    /// When; later ones are told after some seconds.
+    /// The time of the sign of life; later ones are published after some seconds.
     pub at: Timestamp,
 }
 
-/// How long it is remembered where a stranger was seen.
+/// The time for which the daemon remembers where an unregistered agent was seen.
 const STRANGERS_KEPT: Ttl = Ttl::minutes(60);
 
-/// What is remembered of an agent.
+/// The record of an agent.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct RegisteredAgent {
     /// The name of the agent.
     pub id: AgentId,
     /// Capabilities that the agent announced; recorded, not trusted.
     pub caps: Vec<Box<str>>,
-    /// Version announced, and accepted when one was expected.
+    /// The version that the agent announced, and that was accepted if one was expected.
     pub version: Option<Box<str>>,
-    /// Process id as announced.
+    /// The process id as announced.
     pub pid: Option<u64>,
-    /// Process id as the kernel told.
+    /// The process id from the kernel.
     pub peer_pid: Option<u32>,
     /// When it last registered.
     pub registered_at: Timestamp,
@@ -60,14 +60,14 @@ pub struct RegisteredAgent {
     /// The name that people use for it, if it has one.
     #[serde(default)]
     pub nick: Option<Nick>,
-    /// The share that it counts for.
+    /// The share to which the agent counts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share: Option<Share>,
 }
 
 impl RegisteredAgent {
-    /// Whether it collects mail. An agent from before that distinction had no other reason to be remembered, unless
-    /// it has a name.
+    /// Checks whether the agent collects mail. A record from before that distinction had no other reason to exist,
+    /// unless it has a name.
     pub fn has_registered(&self) -> bool {
         self.registered || self.nick.is_none()
     }
@@ -76,28 +76,28 @@ impl RegisteredAgent {
 /// A name for people, with a number. wit `register`.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Nick {
-    /// Counted from 1, over all agents that have a name.
+    /// The number, counted from 1 over all agents that have a name.
     pub number: u64,
-    /// The name; several agents may have the same.
+    /// The name; several agents may have the same one.
     pub name: Box<str>,
 }
 
-/// All known agents. Signs of life are memory's alone and start afresh with the daemon.
+/// All known agents. Signs of life are in memory only, and begin again with the daemon.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Agents {
     known: BTreeMap<AgentId, Arc<RegisteredAgent>>,
-    /// How many of them each share has.
+    /// The number of known agents of each share.
     names: Tally,
     seen: BTreeMap<AgentId, Timestamp>,
-    /// Where each was last seen, over all hosts; empty where a daemon writes alone.
+    /// The place where each agent was last seen, over all hosts; empty if a daemon writes alone.
     at: BTreeMap<AgentId, SeenAt>,
     doors: BTreeMap<AgentId, Vec<Door>>,
-    /// The spelling in use of each name, by what all spellings have in common that differ by case alone.
+    /// The spelling in use of each name, by the form that spellings share which differ only by case.
     spellings: BTreeMap<Box<str>, AgentId>,
 }
 
 impl State {
-    /// Makes an agent known. Mail that would be another process's by now is given up, with the work in it.
+    /// Registers an agent. Mail that would reach another process by now is given up, with the work in it.
     pub(super) fn register(
         &self,
         call: &Call<'_>,
@@ -146,7 +146,7 @@ impl Agents {
         Ok(Registered { expected: settings.expected_versions.clone() })
     }
 
-    /// wit `register`: once for each session id.
+    /// Gives an agent a name, once for each session id. wit `register`.
     pub(super) fn name(
         &self,
         now: Timestamp,
@@ -182,7 +182,7 @@ impl Agents {
         Ok(AgentNamed { number })
     }
 
-    /// Makes room for one agent more, if there is none: of those who share with it where they have as many as they may.
+    /// Makes room for one more agent, if necessary: among those of its share, if the share has reached its limit.
     fn room_for(&self, now: Timestamp, who: &Principal, out: &mut Outbox) -> Result<(), Refusal> {
         if self.known.contains_key(who.agent()) {
             return Ok(());
@@ -204,7 +204,7 @@ impl Agents {
         Ok(())
     }
 
-    /// A sign of life; announces an agent that had been away.
+    /// Notes a sign of life, and announces an agent that had been away.
     pub(super) fn beat(&self, now: Timestamp, agent: &AgentId, out: &mut Outbox) {
         if self.known.contains_key(agent) && !self.is_alive(agent, now) {
             out.append_event(EventKind::AgentRevived);
@@ -212,7 +212,7 @@ impl Agents {
         self.is_seen(now, agent, out);
     }
 
-    /// Notes a sign of life, and tells the other hosts now and then.
+    /// Notes a sign of life, and publishes it to the other hosts now and then.
     fn is_seen(&self, now: Timestamp, agent: &AgentId, out: &mut Outbox) {
         out.put(Change::Beat(agent.clone(), now));
         let (daemon, told) = (out.here(), self.at.get(agent));
@@ -223,7 +223,7 @@ impl Agents {
         }
     }
 
-    /// Forgets where strangers were seen who have been away for long. Names are free to invent.
+    /// Forgets where unregistered agents were seen that have been away for long, since names can be invented freely.
     pub(super) fn expire_strangers(&self, now: Timestamp, out: &mut Outbox) {
         let is_old = |(id, it): &(&AgentId, &SeenAt)| {
             !self.known.contains_key(*id) && it.at.after(STRANGERS_KEPT) <= now
@@ -231,7 +231,7 @@ impl Agents {
         self.at.iter().filter(is_old).for_each(|(id, _)| out.put(Change::At(id.clone(), None)));
     }
 
-    /// Whether this agent may use the door at all, given the versions that are expected.
+    /// Checks whether this agent may use the door at all, given the expected versions.
     pub(super) fn admit(&self, agent: &AgentId, settings: &Settings) -> Result<(), Refusal> {
         if settings.expected_versions.is_empty() {
             return Ok(());
@@ -241,43 +241,43 @@ impl Agents {
             .map_err(|_| Refusal::RegisterFirst { expected: settings.expected_versions.join(" or ").into() })
     }
 
-    /// Whether the agent gave a sign of life within [`ALIVE_FOR`].
+    /// Checks whether the agent gave a sign of life within [`ALIVE_FOR`].
     pub fn is_alive(&self, agent: &AgentId, now: Timestamp) -> bool {
         self.last_seen(agent).is_some_and(|seen| now < seen.after(ALIVE_FOR))
     }
 
-    /// When the agent last gave a sign of life since the daemon started, or, to within some seconds, at another host.
+    /// Returns when the agent last gave a sign of life since the daemon started, or (to within some seconds) at another host.
     pub fn last_seen(&self, agent: &AgentId) -> Option<Timestamp> {
         self.seen.get(agent).copied().max(self.at.get(agent).map(|it| it.at))
     }
 
-    /// Where the agent gave its last sign of life; `None` where a daemon writes alone.
+    /// Returns where the agent gave its last sign of life; `None` if a daemon writes alone.
     pub fn at(&self, agent: &AgentId) -> Option<SeenAt> {
         self.at.get(agent).copied()
     }
 
-    /// Everybody who was seen at any host.
+    /// Returns all agents that were seen at any host.
     pub(super) fn seen_anywhere(&self) -> impl Iterator<Item = &AgentId> {
         self.at.keys()
     }
 
-    /// What is remembered of an agent.
+    /// Returns the record of an agent.
     pub fn get(&self, agent: &AgentId) -> Option<&Arc<RegisteredAgent>> {
         self.known.get(agent)
     }
 
-    /// Whether any agent gave a sign of life within this time.
+    /// Checks whether any agent gave a sign of life within this time.
     pub(super) fn any_seen_within(&self, now: Timestamp, time: Ttl) -> bool {
         let told = self.at.values().map(|it| &it.at);
         self.seen.values().chain(told).any(|at| now < at.after(time))
     }
 
-    /// Every known agent, by name.
+    /// Returns all known agents, by name.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<RegisteredAgent>> {
         self.known.values()
     }
 
-    /// The agent that has been away for longest, of all or of those with one share.
+    /// Returns the agent that has been away for longest, of all or of one share.
     fn longest_away(&self, now: Timestamp, of: Option<&Share>) -> Option<AgentId> {
         self.known
             .values()
@@ -287,22 +287,22 @@ impl Agents {
             .map(|agent| agent.id.clone())
     }
 
-    /// The doors by which an agent has come since the daemon started.
+    /// Returns the doors by which an agent has come since the daemon started.
     pub fn doors_of(&self, agent: &AgentId) -> &[Door] {
         self.doors.get(agent).map(Vec::as_slice).unwrap_or_default()
     }
 
-    /// Everybody who has come by a door since the daemon started.
+    /// Returns all agents that have come by a door since the daemon started.
     pub(super) fn visitors(&self) -> impl Iterator<Item = &AgentId> {
         self.doors.keys()
     }
 
-    /// The spelling of a name that is in use, where that is another one: `agent-b` for `RegisteredAgent-B`.
+    /// Returns the spelling of a name that is in use, if it differs: `agent-b` for `Agent-B`.
     pub(super) fn other_spelling(&self, agent: &AgentId) -> Option<&AgentId> {
         self.spellings.get(&caseless(agent)).filter(|it| *it != agent)
     }
 
-    /// Whether an agent goes by this name, in any case: one that is known, or that has come by a door since the daemon started.
+    /// Checks whether an agent has this name, in any case: a known one, or one that has come by a door since the daemon started.
     pub(super) fn is_used(&self, agent: &AgentId) -> bool {
         self.spellings.contains_key(&caseless(agent))
     }
@@ -313,7 +313,7 @@ impl Agents {
 
     pub(super) fn came_by(&mut self, agent: &AgentId, door: Door) {
         if !self.doors.contains_key(agent) && self.doors.len() >= 2 * AGENTS_MAX {
-            // Names are free to invent; those that the daemon need not remember make room.
+            // Names can be invented freely; those that the daemon need not remember make room.
             let (known, seen) = (&self.known, &self.seen);
             self.doors.retain(|id, _| known.contains_key(id) || seen.contains_key(id));
             if self.doors.len() >= 2 * AGENTS_MAX {
@@ -331,7 +331,7 @@ impl Agents {
         }
     }
 
-    /// Keeps who was seen by this daemon, and by which doors.
+    /// Keeps from an earlier state which agents this daemon has seen, and by which doors.
     pub(super) fn keep_own(&mut self, old: Agents) {
         (self.seen, self.doors) = (old.seen, old.doors);
         for agent in self.seen.keys().chain(self.doors.keys()) {
@@ -368,7 +368,7 @@ impl Agents {
     }
 
     pub(super) fn seen(&mut self, agent: &AgentId, at: Timestamp) {
-        // Strangers only matter while they are alive, so the table cannot grow with them.
+        // Unregistered agents only matter while they are alive, so the table cannot grow with them.
         let full = |seen: &BTreeMap<_, _>| seen.len() >= 2 * AGENTS_MAX;
         if !self.seen.contains_key(agent) && full(&self.seen) {
             let known = &self.known;
@@ -392,7 +392,7 @@ fn check_version(settings: &Settings, version: Option<&str>) -> Result<(), Refus
     }
 }
 
-/// The form that all spellings of a name share that differ by case alone.
+/// Returns the form that all spellings of a name share which differ only by case.
 fn caseless(agent: &AgentId) -> Box<str> {
     agent.as_str().chars().map(small).collect::<String>().into()
 }

@@ -8,7 +8,7 @@ use super::{
 };
 use provost_base::{AgentId, Resource, Ttl};
 
-/// The core's share of the configuration.
+/// The core's part of the configuration.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Settings {
     /// The accepted versions, one of which REGISTER must announce; empty accepts any.
@@ -19,70 +19,70 @@ pub struct Settings {
     pub approval_target: AgentId,
     /// Workers in the configuration; every other name is a polling worker.
     pub workers: BTreeMap<AgentId, WorkerSetting>,
-    /// Shortest lease of a polled task; a task with a longer timeout has a longer lease.
+    /// The shortest lease of a polled task; a task with a longer timeout has a longer lease.
     pub lease_min: Ttl,
-    /// How long a worker that is away keeps its tasks.
+    /// The time for which a worker that is away keeps its tasks.
     pub away_keep: Ttl,
-    /// How long mail is kept for an agent that does not collect it.
+    /// The time for which mail is kept for an agent that does not collect it.
     pub mail_keep: Ttl,
-    /// No approval waits longer than this, whatever its rule says.
+    /// The longest wait of an approval, whatever its rule says.
     pub approval_wait_max: Ttl,
-    /// Unfinished tasks that one agent may have asked for.
+    /// The most unfinished tasks that one agent may have asked for.
     pub tasks_per_agent: u32,
     /// Pools of workers, by name.
     pub pools: BTreeMap<Box<str>, PoolSetting>,
-    /// What this host is, such as `gpu`.
+    /// The labels of this host, such as `gpu`.
     pub labels: BTreeSet<Box<str>>,
-    /// How many workers that the daemon starts run here at once.
+    /// The number of the daemon's workers that run here at once.
     pub places: u32,
     /// Agents that may give work a high priority, if they prove their names.
     pub high_priority: BTreeSet<AgentId>,
-    /// Whether what another agent has through another door is refused, and not only told.
+    /// Whether a reservation that another agent has through another door is refused, and not only reported.
     pub deny_across_doors: bool,
-    /// Whether a contract binds on the branch alone on which it was offered.
+    /// Whether a contract binds only on the branch on which it was offered.
     pub contracts_by_branch: bool,
     /// The leases that agents take by writing.
     pub auto: AutoSetting,
-    /// How many there are of each counted kind of resource.
+    /// The number of units of each counted kind of resource.
     pub counted: BTreeMap<Box<str>, u32>,
-    /// Whether screens may be captured at all.
+    /// Whether pictures of the screen may be taken at all.
     pub screenshots: bool,
-    /// Whether there is a notification hook.
+    /// Whether a notification hook is configured.
     pub hooks: bool,
     /// Addresses elsewhere that get notices.
     pub notices: Vec<NoticeTarget>,
-    /// What browsers are told by their push services.
+    /// The notices that browsers get through their push services.
     pub push: PushSetting,
     /// The settings of messages between agents.
     pub posts: PostSettings,
-    /// How a crew works together.
+    /// The rules of the crew.
     pub crew: CrewSetting,
     /// Prices and budgets.
     pub spending: SpendingSettings,
-    /// How many pictures are taken; `None` for as many as wanted.
+    /// The rate at which pictures may be taken; `None` for any number.
     pub screenshot_rate: Option<Rate>,
 }
 
-/// What a write does for its agent.
+/// The effect of a write on the locks of its agent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Auto {
-    /// It takes leases that keep other agents of the same work tree out.
+    /// The write takes leases that keep other agents of the same work tree out.
     #[default]
     Hold,
-    /// It takes leases that other agents are told of.
+    /// The write takes leases that are only announced to other agents.
     Announce,
-    /// Nothing.
+    /// The write takes no leases.
     Off,
 }
 
-/// The leases that agents take by writing.
+/// The settings for leases that agents take by writing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct AutoSetting {
-    /// What a write does.
+    /// The effect of a write.
     pub mode: Auto,
-    /// Whether it keeps agents of other work trees out, too.
+    /// Whether a lease keeps agents of other work trees out, too.
     pub everywhere: bool,
-    /// How long a lease lasts after the last write.
+    /// The time for which a lease lasts after the last write.
     pub ttl: Ttl,
     /// Whether subagents of one session keep each other out.
     pub subagents_differ: bool,
@@ -94,16 +94,16 @@ impl Default for AutoSetting {
     }
 }
 
-/// How a crew works together. Agent Protocol, 3.8.
+/// The rules of a crew. Agent Protocol, 3.8.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CrewSetting {
-    /// How long a member may give no sign of life.
+    /// The longest time that a member may be silent.
     pub dead_after: Ttl,
-    /// How late an agent may report its change that was already seen.
+    /// The longest delay with which an agent may report a change of its own that was already seen.
     pub detection_window: Ttl,
-    /// How often it is looked for members that have fallen silent; `None` for as soon as they have.
+    /// The interval at which the daemon checks for members that have fallen silent; `None` for as soon as they have.
     pub heartbeat_interval: Option<Ttl>,
-    /// Whether signs of life are told on the timeline.
+    /// Whether the timeline shows signs of life.
     pub beats: bool,
     /// The agent that leads whenever it is at work.
     pub lead: Option<AgentId>,
@@ -111,7 +111,7 @@ pub struct CrewSetting {
     pub honour_dependencies: bool,
     /// Whether a claim for an assignment has to be for one of its files.
     pub strict_scope: bool,
-    /// Whether who asks for the crew is shown agents of other doors and delegated tasks, too.
+    /// Whether a caller that asks for the crew also gets agents of other doors and delegated tasks.
     pub show_foreign: bool,
 }
 
@@ -130,12 +130,12 @@ impl Default for CrewSetting {
     }
 }
 
-/// A worker of the configuration, as far as rules care.
+/// A worker of the configuration, with the members that rules need.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct WorkerSetting {
-    /// How it gets its tasks.
+    /// The way in which it gets its tasks.
     pub kind: WorkerKind,
-    /// The network that it asks for.
+    /// The network that its profile asks for.
     pub network: Network,
     /// Its access to the repository; a worker in a copy has none.
     pub git: Git,
@@ -145,22 +145,22 @@ pub struct WorkerSetting {
     pub tier: Tier,
     /// Whether each of its tasks works in a copy of the directory.
     pub copy: bool,
-    /// Whether it takes tasks of other hosts also without a copy.
+    /// Whether it takes tasks of other hosts even without a copy.
     pub other_hosts: bool,
-    /// Whether its runs are sessions in which it can be spoken to.
+    /// Whether its runs are sessions, so that people can send words to a running agent.
     pub speaks: bool,
     /// The resources that each of its runs has for itself.
     pub needs: Vec<Resource>,
-    /// How long a task waits for them before it fails.
+    /// The time for which a task waits for these resources before it fails.
     pub needs_wait: Ttl,
-    /// How often its failed runs begin again.
+    /// The retries of its failed runs.
     pub retries: Retries,
-    /// Why it cannot be used, if its entry is wrong: delegations to it are refused with this sentence.
+    /// The reason why it cannot be used, if its entry is wrong: delegations to it are refused with this sentence.
     pub broken: Option<Box<str>>,
 }
 
 impl Settings {
-    /// The settings of a configuration that says nothing.
+    /// Returns the settings of an empty configuration.
     pub fn new(approval_target: AgentId) -> Self {
         Self {
             expected_versions: Vec::new(),
@@ -190,17 +190,17 @@ impl Settings {
         }
     }
 
-    /// Completes facts with what the configuration says of the worker.
+    /// Completes facts with the worker's settings.
     ///
     /// # Errors
-    /// [`Refusal::WorkerBroken`] when its entry is wrong.
+    /// [`Refusal::WorkerBroken`] if its entry is wrong.
     pub(super) fn facts_of(&self, order: &Delegate, facts: Facts) -> Result<Facts, Refusal> {
         let worker = &order.worker;
         let setting = self.workers.get(worker);
         if let Some(why) = setting.and_then(|it| it.broken.clone()) {
             return Err(Refusal::WorkerBroken { worker: worker.clone(), why });
         }
-        // A command that is run in the worker's place is given neither.
+        // A command that runs instead of the worker's own gets neither.
         let own = setting.filter(|_| order.command().is_none());
         Ok(Facts {
             worker_kind: Some(self.kind_of(worker)),
@@ -213,7 +213,7 @@ impl Settings {
         })
     }
 
-    /// How a worker of this name gets its tasks.
+    /// Returns the way in which a worker with this name gets its tasks.
     pub fn kind_of(&self, worker: &AgentId) -> WorkerKind {
         self.workers.get(worker).map_or(WorkerKind::Polling, |setting| setting.kind)
     }

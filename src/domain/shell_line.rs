@@ -1,21 +1,21 @@
-//! What a line for a shell may run, as far as rules may believe it.
+//! The commands that a line for a shell may run, as far as rules can rely on it.
 //!
-//! There are two readings, and each errs on the side where an error is harmless. [`plain_words`] serves rules that allow:
-//! it knows one form of line, a single command whose every word stands there to the letter, and answers nothing for any
-//! other. [`WideLine`] serves rules that refuse or ask: it finds every place at which a command may begin, also behind
-//! another program, in a text in quotation marks and in what is put together only when the line runs.
+//! There are two readings, and each errs on the side where an error is harmless. [`plain_words`] serves rules that allow: it
+//! knows one form of line, a single command whose every word is literal, and returns nothing for any other. [`WideLine`]
+//! serves rules that deny or ask: it finds every place at which a command may begin, even behind another program, in a text
+//! in quotation marks, and in parts that are put together only when the line runs.
 //!
-//! Neither reading follows what a program does: aliases, scripts, makefiles and a program's own settings stay unseen.
+//! Neither reading follows the action of a program: aliases, scripts, makefiles and a program's own settings stay unseen.
 
 use std::rc::Rc;
 
 use provost_base::limits::{CALL_WORDS_FOLLOWED_MAX, CALL_WORDS_MAX};
 
-/// The words of a line that is a single plain command; `None` for every other line.
+/// Returns the words of a line that is a single plain command; `None` for every other line.
 ///
-/// A plain word has letters, digits and `_-./:,+@=`, or stands in quotation marks within which nothing has a meaning of
-/// its own. So no variable, no output of a command, no pattern, no redirection, no second command, no comment, no escape
-/// and no setting of a variable is in such a line.
+/// A plain word has letters, digits and `_-./:,+@=`, or is in quotation marks, without any character that has a
+/// meaning within them. So such a line has no variable, output of a command, pattern, redirection, second command,
+/// comment, escape or setting of a variable.
 pub fn plain_words(line: &str) -> Option<Vec<String>> {
     let mut words = Vec::new();
     let mut rest = line.chars().peekable();
@@ -29,7 +29,7 @@ pub fn plain_words(line: &str) -> Option<Vec<String>> {
     is_program(words.first()?).then_some(words)
 }
 
-/// The words of a command that a host starts without a shell; `None` if the first is no plain name of a program.
+/// Returns the words of a command that a host starts without a shell; `None` if the first is not a plain name of a program.
 pub fn plain_list(words: &[String]) -> Option<Vec<String>> {
     let is_plain = |it: &String| !it.chars().any(char::is_control);
     (is_program(words.first()?) && words.iter().all(is_plain)).then(|| words.to_vec())
@@ -54,7 +54,7 @@ fn plain_word(rest: &mut std::iter::Peekable<std::str::Chars<'_>>) -> Option<Str
     Some(word)
 }
 
-/// Takes what stands up to the closing mark.
+/// Takes the text up to the closing mark.
 fn quoted(rest: &mut std::iter::Peekable<std::str::Chars<'_>>, mark: char, word: &mut String) -> Option<()> {
     loop {
         match rest.next()? {
@@ -65,27 +65,27 @@ fn quoted(rest: &mut std::iter::Peekable<std::str::Chars<'_>>, mark: char, word:
     }
 }
 
-/// Whether a word names a program, and is no setting, option or number of a job.
+/// Checks whether a word names a program, and is not a setting, an option or the number of a job.
 fn is_program(word: &str) -> bool {
     let is_part = |c: char| c.is_ascii_alphanumeric() || "_./+-".contains(c);
     word.chars().all(is_part) && word.starts_with(|c: char| c.is_ascii_alphanumeric() || "_./".contains(c))
 }
 
-/// A word of a line, wherever it stands.
+/// A word of a line, at any place.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LineWord {
     /// The word without quotation marks and escapes.
     pub text: String,
-    /// Whether it may be anything else, and any number of words, once the line runs.
+    /// Whether the word may become anything else, and any number of words, once the line runs.
     pub open: bool,
-    /// Whether it is no word of its own: the target of a redirection, or what follows a blank within quotation marks.
+    /// Whether it is not a word of its own: the target of a redirection, or text after a blank within quotation marks.
     aside: bool,
-    /// Whether a text within quotation marks begins with it, so that it names a program where a shell is given that text.
+    /// Whether a text within quotation marks begins with it, so that it names a program if a shell gets that text.
     head: bool,
 }
 
 impl LineWord {
-    /// The program's name if this word starts one: without its folder.
+    /// Returns the program's name, without its folder, if this word starts a program.
     pub fn program(&self) -> &str {
         let name = self.text.rsplit(['/', '\\']).next().unwrap_or_default();
         name.strip_suffix(".exe").unwrap_or(name)
@@ -95,7 +95,7 @@ impl LineWord {
         names.iter().any(|it| it.eq_ignore_ascii_case(self.program()))
     }
 
-    /// Whether it is an interpreter, with or without a version at the end of its name.
+    /// Checks whether it is an interpreter, with or without a version at the end of its name.
     fn is_interpreter(&self) -> bool {
         let name = self.program().to_ascii_lowercase();
         INTERPRETERS.contains(&name.as_str())
@@ -103,13 +103,13 @@ impl LineWord {
             || name.ends_with("awk")
     }
 
-    /// The words that stand behind signs within this one by which a text tells another program what to run.
+    /// Returns the words within this one behind signs by which a text tells another program which command to run.
     fn parts(&self) -> Vec<Self> {
         let parts = self.text.split(['=', '!', '[', ']', ',']).skip(1).filter(|it| !it.is_empty());
         parts.map(|it| Self { text: it.to_owned(), open: self.open, aside: false, head: false }).collect()
     }
 
-    /// The word without escapes, if it has some: what a shell makes of it that is given it as a text.
+    /// Returns the word without escapes, if it has any: the word that a shell makes of it when the shell gets it in a text.
     pub fn unescaped(&self) -> Option<Self> {
         let has_some = self.text.contains('\\');
         has_some.then(|| Self { text: self.text.replace('\\', ""), ..self.clone() })
@@ -121,21 +121,21 @@ impl LineWord {
     }
 }
 
-/// Words that stand one after the other without a sign that ends a command between them.
+/// Consecutive words without a sign between them that ends a command.
 #[derive(Clone, Debug, Default)]
 struct Stretch {
     words: Vec<LineWord>,
-    /// Whether it stands in a text in quotation marks that began in the stretch before.
+    /// Whether it is in a text in quotation marks that began in the stretch before.
     within: bool,
 }
 
 impl Stretch {
-    /// Where its program stands, behind settings of variables and redirections.
+    /// Returns the index of its program, behind settings of variables and redirections.
     fn program_at(&self) -> usize {
         self.words.iter().take_while(|it| it.aside || (!it.open && it.is_setting())).count()
     }
 
-    /// Whether its program, with nothing before it, only reads its words, and runs none of them.
+    /// Checks whether its program, with nothing before it, only reads its words, and runs none of them.
     fn only_reads(&self) -> bool {
         if self.words.iter().all(|it| it.aside) {
             return true;
@@ -152,13 +152,13 @@ impl Stretch {
     }
 }
 
-/// Words of a shell behind which a command begins.
+/// Words of a shell after which a command begins.
 const KEYWORDS: &[&str] = &["if", "then", "elif", "else", "while", "until", "do", "{", "!"];
 
-/// Programs that run a text which they are given as a line of their own.
+/// Programs that run a text from their arguments as a line of its own.
 const SHELLS_OF_TEXTS: &[&str] = &["sh", "bash", "zsh", "dash", "ksh", "ash", "eval", "su"];
 
-/// Programs that run another one, which they are given by its name.
+/// Programs that run another program, whose name they get.
 const WRAPPERS: &[&str] = &[
     "sudo",
     "doas",
@@ -200,7 +200,7 @@ const WRAPPERS: &[&str] = &[
 /// Programs that run text which another command of the line may give them.
 const INTERPRETERS: &[&str] = &["deno", "bun", "source", ".", "tee"];
 
-/// The same, by how their names begin: a version may follow.
+/// Beginnings of the names of further ones; a version may follow.
 const INTERPRETERS_BEGIN: &[&str] = &["python", "pypy", "perl", "ruby", "node", "php", "lua"];
 
 /// Programs that run none of their words.
@@ -209,7 +209,7 @@ const READERS: &[&str] = &[
     "test", "[",
 ];
 
-/// Those of them that evaluate the subscript of a variable that they are given, and run the commands in it.
+/// The readers that evaluate the subscript of a variable in their arguments, and run the commands in it.
 const WITH_SUBSCRIPTS: &[&str] = &["test", "[", "printf"];
 
 /// Commands of git that run none of their words.
@@ -219,14 +219,14 @@ const GIT_READERS: &[&str] = &["commit", "log", "show", "add", "status"];
 #[derive(Clone, Debug)]
 pub struct WideLine {
     stretches: Vec<Stretch>,
-    /// The stretches of the line without its quotation marks and comments, if it may mean something else to its shell than it
-    /// does here.
+    /// The stretches of the line without its quotation marks and comments, if its shell may read the line
+    /// differently.
     bare: Vec<Stretch>,
     words: usize,
 }
 
 impl WideLine {
-    /// Reads a line; what a shell would refuse is read as far as it goes.
+    /// Reads a line; a line that a shell would refuse is read as far as possible.
     pub fn read(line: &str) -> Self {
         let mut reader = Reader::default();
         reader.line(line);
@@ -239,33 +239,33 @@ impl WideLine {
         Self { stretches: reader.done, bare: bare.done, words }
     }
 
-    /// The words of a command that a host starts without a shell; texts among them may be lines for one.
+    /// Reads the words of a command that a host starts without a shell; texts among them may be lines for one.
     pub fn of_list(words: &[String]) -> Self {
         let quoted = words.iter().map(|it| format!("'{}' ", it.replace('\'', " "))).collect::<String>();
         Self::read(&quoted)
     }
 
-    /// A line that is known only by its beginning, so that it may run anything.
+    /// Returns a line of which only the beginning is known, so that it may run anything.
     pub fn unknown() -> Self {
         Self { stretches: Vec::new(), bare: Vec::new(), words: CALL_WORDS_MAX + 1 }
     }
 
-    /// Whether the line has more words than are looked at, so that it may run anything.
+    /// Checks whether the line has more words than are examined, so that it may run anything.
     pub fn is_too_long(&self) -> bool {
         self.words > CALL_WORDS_MAX
     }
 
-    /// Every word.
+    /// Returns every word.
     pub fn words(&self) -> impl Iterator<Item = &LineWord> {
         self.stretches.iter().chain(&self.bare).flat_map(|it| &it.words)
     }
 
-    /// The words of each command that the line may run, its program first. Behind the end of a command may stand words of
-    /// another one.
+    /// Returns the words of each command that the line may run, its program first. After the end of a command,
+    /// words of another one may follow.
     pub fn commands(&self) -> Vec<Begun<'_>> {
         let runs_text = self.words().any(|it| it.is_one_of(WRAPPERS) || it.is_interpreter());
         let mut unquoted = self.stretches.iter().filter(|it| !it.within);
-        // A single command that is no reader may run what any other one is told.
+        // A single command that is not a reader may run text from any other one.
         let reads = !runs_text && self.bare.is_empty() && unquoted.all(Stretch::only_reads);
         let mut all = Vec::new();
         for stretch in self.stretches.iter().chain(&self.bare) {
@@ -290,16 +290,16 @@ impl WideLine {
     }
 }
 
-/// The words behind a place at which a command may begin.
+/// The words after a place at which a command may begin.
 #[derive(Clone, Debug)]
 pub struct Begun<'a> {
-    /// Parts of the word in which it begins, and which of them is the first.
+    /// Parts of the word in which the command begins, and the index of the first one that counts.
     told: Option<(Rc<[LineWord]>, usize)>,
     words: &'a [LineWord],
 }
 
 impl Begun<'_> {
-    /// As many words as patterns are compared with, the program first.
+    /// Returns the words, program first, up to the number with which patterns are compared.
     pub fn words(&self) -> impl Iterator<Item = &LineWord> {
         let told = self.told.as_ref().and_then(|(parts, from)| parts.get(*from..)).unwrap_or_default();
         told.iter().chain(self.words).take(CALL_WORDS_FOLLOWED_MAX)
@@ -313,20 +313,20 @@ struct Reader {
     stretch: Stretch,
     text: String,
     open: bool,
-    /// Whether a word has begun: one in quotation marks may be empty.
+    /// Whether a word has begun: a word in quotation marks may be empty.
     begun: bool,
     /// Whether a text within quotation marks begins with the word.
     head: bool,
-    /// Whether what is read stands within quotation marks.
+    /// Whether the present character is within quotation marks.
     in_text: bool,
-    /// Whether the word has something in quotation marks, and so is no word of the shell's own.
+    /// Whether the word has a part in quotation marks, and so is not a word of the shell itself.
     quoted: bool,
     /// Whether the word is the target of a redirection.
     target: bool,
     /// Whether the word follows a blank within quotation marks.
     follows: bool,
-    /// Whether the line may mean something else to its shell: it has more lines, comments, texts for input, or something that
-    /// is put together with quotation marks of its own, or a mark that does not end.
+    /// Whether the shell may read the line differently: it has several lines, comments, texts for input, a part
+    /// that is put together with quotation marks of its own, or a mark without an end.
     tangled: bool,
     /// Whether quotation marks and comments have no meaning.
     bare: bool,
@@ -345,7 +345,7 @@ impl Reader {
                     (self.begun, self.quoted, self.in_text) = (true, true, true);
                 }
                 (Some(end), c) if c == end => (mark, self.in_text) = (None, false),
-                // Marks within marks are those of a text that is a line of its own.
+                // Marks within marks belong to a text that is a line of its own.
                 (Some(_), '\'' | '"') => {}
                 (None, '#') if !self.begun && !self.bare => {
                     self.tangled = true;
@@ -364,7 +364,7 @@ impl Reader {
                         None => self.push_open('$'),
                     }
                 }
-                // What these stand for in a text is not known, and in most texts they stand for themselves.
+                // The meaning of these characters in a text is not known; in most texts they stand for themselves.
                 (None, '*' | '?' | '[' | '{' | '}') if self.bare => self.push(c),
                 (None, '*' | '?' | '[' | '{' | '}') => self.push_open(c),
                 (_, '\n' | '\r' | ';' | '|' | '&' | '(' | ')') => {
@@ -390,7 +390,8 @@ impl Reader {
         self.end_stretch(false);
     }
 
-    /// A shell that is given a text finds the text's programs by patterns and variables, as it does outside of quotation marks.
+    /// Marks words of texts as open if a shell gets a text: it finds the text's programs by patterns and variables,
+    /// as outside of quotation marks.
     fn open_programs_of_texts(&mut self) {
         let mut all = self.done.iter().flat_map(|it| &it.words);
         if !all.any(|it| it.is_one_of(SHELLS_OF_TEXTS)) {
@@ -412,13 +413,13 @@ impl Reader {
         self.push(c);
     }
 
-    /// What a command prints stands here, and the command comes next.
+    /// Handles the output of a command, which becomes a part of the word; the command itself comes next.
     fn output(&mut self) {
         (self.open, self.begun, self.tangled) = (true, true, true);
         self.end_stretch(false);
     }
 
-    /// Ends the word before a redirection; a number there is no word.
+    /// Ends the word before a redirection; a number there is not a word.
     fn redirected(&mut self) {
         if !self.quoted && !self.text.is_empty() && self.text.chars().all(|it| it.is_ascii_digit()) {
             self.text.clear();
@@ -438,7 +439,7 @@ impl Reader {
         if self.stretch.words.is_empty() && !quoted && KEYWORDS.contains(&text.as_str()) {
             return;
         }
-        // Brackets by themselves are words of the shell's own.
+        // Single brackets are words of the shell itself.
         let open = open && !matches!(text.as_str(), "{" | "}" | "[" | "[[");
         let head = std::mem::take(&mut self.head);
         self.stretch.words.push(LineWord { text, open, aside, head });

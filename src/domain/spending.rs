@@ -1,11 +1,11 @@
-//! What runs have used, as the daemon has counted it in the answers of models' services, and the budgets that it is held against.
+//! The usage of runs, as the daemon has counted it in the answers of models' services, and the budgets that limit it.
 //!
 //! ```text
 //!   [below] --warned--> [warned] --a share is used--> [a person is asked] --yes--> [goes on] --used up--> [stopped]
 //!                                                            \--no---------------------------------------> [stopped]
 //! ```
-//! Every call counts for its task and all tasks above it, for its agent and the agents above it, for its day and for the repository. What
-//! workers say of themselves counts for nothing. Between two calls the sums are looked at; a call that is under way is never cut off.
+//! Every call counts for its task and all tasks above it, for its agent and the agents above it, for its day and for the repository.
+//! Workers' own reports do not count. The daemon checks the sums between two calls; it never cuts off a call that is under way.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -27,20 +27,20 @@ use provost_base::{AgentId, ApprovalId, Digest, Json, RuleId, TaskId, Timestamp,
 
 /// A day in milliseconds. Days are those of UTC.
 const DAY_MS: i64 = 86_400_000;
-/// How long a person may take to say whether it goes on, at most.
+/// The longest time in which a person may say whether it goes on.
 const ASKED_FOR: Ttl = Ttl::minutes(24 * 60);
-/// The name under which models are summed that are too many.
+/// The name under which models are summed when there are too many.
 pub const OTHER_MODELS: &str = "(others)";
-/// Tasks that lie above one, at most: those that its asker works on.
+/// The highest number of tasks counted above one: those that its asker works on.
 const ABOVE_MAX: usize = 64;
 
-/// What is added up under one name.
+/// The key of a sum.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SpentKey {
-    /// A task and all below it.
+    /// A task and all tasks below it.
     Task(Box<str>),
-    /// An agent and all below it.
+    /// An agent and all agents below it.
     Agent(AgentId),
     /// A day.
     Day,
@@ -49,7 +49,7 @@ pub enum SpentKey {
 }
 
 impl fmt::Display for SpentKey {
-    /// A text by which tables keep it; different ones have different texts.
+    /// Writes the text under which tables keep the key; different keys have different texts.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             SpentKey::Task(id) => write!(f, "task {id}"),
@@ -60,31 +60,31 @@ impl fmt::Display for SpentKey {
     }
 }
 
-/// What a person has said to a budget that was nearly used up.
+/// A person's answer about a budget that was nearly used up.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct BudgetWord {
-    /// The budget that it was about: another one is asked about again.
+    /// The budget that the answer was about; another budget needs a new answer.
     pub limit: Limit,
-    /// Whether it goes on.
+    /// Whether the work goes on.
     pub goes_on: bool,
-    /// The approval that it was said to.
+    /// The approval that the person answered.
     pub approval: ApprovalId,
 }
 
-/// A sum, and what was said to it.
+/// A sum, with the answers of people about it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Spent {
-    /// What is added up.
+    /// The key of the sum.
     pub key: SpentKey,
-    /// The day that it is for, where it is one of a day: days since 1970, of UTC.
+    /// The day of a daily sum: days since 1970, in UTC; `None` for other sums.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub day: Option<i64>,
     /// Tokens, by model.
     pub models: BTreeMap<Box<str>, Counted>,
-    /// Budgets that were warned of.
+    /// Budgets that a warning was given for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warned: Vec<Limit>,
-    /// What people have said.
+    /// The answers of people.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub words: Vec<BudgetWord>,
 }
@@ -100,7 +100,7 @@ impl Spent {
         self.models.entry(name.into()).or_default().add(more);
     }
 
-    /// What is used of a limit; the model that has no price, where one has none.
+    /// Returns how much of a limit is used, and a model without a price, if there is one.
     fn used(&self, limit: Limit, settings: &SpendingSettings) -> (u64, Option<&str>) {
         let (mut sum, mut unpriced) = (0_u64, None);
         for (model, it) in &self.models {
@@ -117,29 +117,29 @@ impl Spent {
     }
 }
 
-/// All sums that budgets can be held against.
+/// All sums that budgets can be compared with.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Spending(BTreeMap<SpentKey, Arc<Spent>>);
 
-/// A change of what was spent.
+/// A change to the sums.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SpendChange {
-    /// A sum as it is from now on.
+    /// A new or changed sum.
     Put(Arc<Spent>),
     /// A sum that no budget needs any more.
     Drop(SpentKey),
     /// Calls of a run; the store adds them up, and memory does not have them.
     Calls {
-        /// The task.
+        /// The task that made the calls.
         task: TaskId,
-        /// Its worker.
+        /// The worker of that task.
         worker: AgentId,
-        /// When.
+        /// The time of the calls.
         at: Timestamp,
-        /// The model.
+        /// The model that answered.
         model: Box<str>,
-        /// What they have used.
+        /// The usage of the calls.
         counted: Counted,
     },
 }
@@ -153,38 +153,38 @@ impl Spending {
         }
     }
 
-    /// A sum of today, or of what has no day.
+    /// Returns the sum of this day, or the one without a day.
     fn of(&self, key: &SpentKey, day: Option<i64>) -> Option<&Arc<Spent>> {
         self.0.get(key).filter(|it| it.day == day)
     }
 
-    /// All sums.
+    /// Returns all sums.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<Spent>> {
         self.0.values()
     }
 }
 
-/// The day of a moment, in days since 1970 of UTC.
+/// Returns the day of a moment, in days since 1970, in UTC.
 fn day_of(now: Timestamp) -> i64 {
     now.0.div_euclid(DAY_MS)
 }
 
-/// The day of a sum under this name, where it is one of a day.
+/// Returns the day of a sum with this key, if it is a daily one.
 fn day_for(key: &SpentKey, now: Timestamp) -> Option<i64> {
     matches!(key, SpentKey::Agent(_) | SpentKey::Day).then(|| day_of(now))
 }
 
-/// The tasks above a task, and their agents: what it uses counts for them too.
+/// The tasks above a task, and their agents, for which its usage counts as well.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Above {
     /// The tasks at the top, or the jobs.
     pub tops: BTreeSet<Box<str>>,
-    /// All agents on the way.
+    /// All agents in between.
     pub agents: BTreeSet<AgentId>,
 }
 
 impl Tasks {
-    /// What lies above a new delegation by this caller: the tasks that it works on, under any of its names, and all above them.
+    /// Returns the tasks above a new delegation by this caller: those that it works on, under any name, and all above them.
     pub(super) fn above(&self, who: &Principal, job: Option<&str>) -> Option<Box<Above>> {
         let mut above = Above::default();
         above.tops.extend(job.map(|it| format!("job {it}").into()));
@@ -203,7 +203,7 @@ impl Tasks {
 }
 
 impl Task {
-    /// Whether its calls count for this task or job.
+    /// Checks whether the task's calls count for this task or job.
     fn is_below(&self, top: &str) -> bool {
         match self.above.as_deref().filter(|it| !it.tops.is_empty()) {
             Some(above) => above.tops.contains(top),
@@ -211,7 +211,7 @@ impl Task {
         }
     }
 
-    /// Under which names its calls are added up.
+    /// Returns the keys under which the task's calls are summed.
     fn spent_keys(&self) -> Vec<SpentKey> {
         let above = self.above.as_deref();
         let mut agents: BTreeSet<AgentId> = above.map(|it| it.agents.clone()).unwrap_or_default();
@@ -223,23 +223,23 @@ impl Task {
     }
 }
 
-/// Whether the next call of a run may be made.
+/// The decision about the next call of a run.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum MayCall {
-    /// It may.
+    /// The call may be made.
     Yes,
-    /// It may not, and why.
+    /// The call may not be made, for this reason.
     No(Box<str>),
     /// A person has to be asked first.
     Ask(Box<GoOn>),
 }
 
-/// Asks whether the next call of a task's run may be made. A deferred call is answered by a later request, in which nothing is counted.
+/// Asks whether the next call of a task's run may be made. A deferred call is answered by a later request, which counts nothing.
 #[derive(Clone, Debug)]
 pub struct NextCall {
-    /// The task.
+    /// The task of the run.
     pub task: TaskId,
-    /// Whether it is answered later.
+    /// Whether the call is answered later.
     pub is_deferred: bool,
 }
 
@@ -255,7 +255,7 @@ impl View for NextCall {
 }
 
 impl State {
-    /// Puts on record what calls have used. `past` is the task where it is finished already.
+    /// Records the usage of calls. `past` is the task if it is finished already.
     pub(super) fn note_calls(
         &self,
         now: Timestamp,
@@ -272,7 +272,7 @@ impl State {
             let counted = *counted;
             out.put(Change::Spend(SpendChange::Calls { task, worker, at: now, model, counted }));
         }
-        // What is over has no sum of its own any more, unless other tasks of it go on.
+        // A finished task has no sum of its own any more, unless other tasks below it go on.
         let is_needed = |key: &SpentKey| live.is_some() || self.is_spent_for(key, None);
         for key in task.spent_keys().into_iter().filter(is_needed) {
             let day = day_for(&key, now);
@@ -285,13 +285,13 @@ impl State {
         Ok(CallsNoted)
     }
 
-    /// Whether a sum under this name is needed: a task that is not over counts for it, other than this one.
+    /// Checks whether a sum with this key is needed: an unfinished task, other than this one, counts for it.
     fn is_spent_for(&self, key: &SpentKey, but: Option<&TaskId>) -> bool {
         let SpentKey::Task(top) = key else { return true };
         self.tasks.iter().any(|it| Some(it.id()) != but && it.is_below(top))
     }
 
-    /// A task is over: sums that were only for it are dropped, and questions about them wait no more.
+    /// Ends the sums that were only for a task that is over, and withdraws the questions about them.
     pub(super) fn end_spending(&self, task: &Task, out: &mut Outbox) {
         for key in task.spent_keys() {
             if self.spending.0.contains_key(&key) && !self.is_spent_for(&key, Some(task.id())) {
@@ -309,7 +309,7 @@ impl State {
         }
     }
 
-    /// The budgets that a sum is held against.
+    /// Returns the budgets that a sum is compared with.
     fn budgets_for<'a>(&'a self, key: &'a SpentKey) -> impl Iterator<Item = &'a Budget> {
         self.settings.spending.budgets.iter().filter(move |it| match (key, it.per) {
             (SpentKey::Agent(agent), BudgetPer::Agent) => {
@@ -322,14 +322,14 @@ impl State {
         })
     }
 
-    /// Warns once of each budget whose share for a warning is used.
+    /// Warns once about each budget whose share for a warning is used.
     fn warn(&self, spent: &mut Spent, task: &Task, out: &mut Outbox) {
         for budget in self.budgets_for(&spent.key.clone()) {
             let (used, _) = spent.used(budget.limit, &self.settings.spending);
             if !reaches(used, budget.limit, budget.warn_at) || spent.warned.contains(&budget.limit) {
                 continue;
             }
-            // Budgets that are changed again and again leave no trace without end.
+            // Budgets that change again and again must not leave an endless trace.
             if spent.warned.len() >= WORDS_MAX {
                 spent.warned.remove(0);
             }
@@ -371,7 +371,7 @@ impl State {
         ask.map_or(MayCall::Yes, MayCall::Ask)
     }
 
-    /// How a sum stands to a budget.
+    /// Returns whether a sum still leaves room in a budget.
     fn stands(&self, spent: &Spent, budget: &Budget, task: &Task) -> MayCall {
         let (limit, whose) = (budget.limit, in_words(&spent.key));
         let (used, unpriced) = spent.used(limit, &self.settings.spending);
@@ -405,10 +405,10 @@ impl State {
     }
 }
 
-/// Words of people, and warnings, that are kept of one sum.
+/// The number of people's answers, and of warnings, that are kept for one sum.
 const WORDS_MAX: usize = 16;
 
-/// Whether so many percent of a limit are used.
+/// Checks whether so many percent of a limit are used.
 fn reaches(used: u64, limit: Limit, percent: u8) -> bool {
     u128::from(used) * 100 >= u128::from(limit.most()) * u128::from(percent)
 }
@@ -437,7 +437,7 @@ impl Judged for GoOn {
         Action::Permission
     }
 
-    /// Budgets ask by themselves: no rule has a say over them.
+    /// Budgets ask by themselves: no rule applies to them.
     fn settled(
         &self,
         state: &State,
@@ -446,7 +446,7 @@ impl Judged for GoOn {
     ) -> Result<Option<Answer<Reply>>, Refusal> {
         let spent = state.spending.of(&self.key, self.day);
         if spent.is_some_and(|it| it.words.iter().any(|word| word.limit == self.limit)) {
-            // It was answered at the same moment.
+            // The question was answered at the same moment.
             return Ok(Some(Answer::Done(Reply::GoesOn(GoesOn))));
         }
         if let Some(waiting) = state.approvals.of_question(call.who.agent(), self.question()) {
@@ -466,7 +466,7 @@ impl Judged for GoOn {
         state.park(call.now, call.who, call.facts.clone(), question, out).map(|id| Some(Answer::Parked(id)))
     }
 
-    /// Not reached: [`Judged::settled`] has always asked before.
+    /// This is never reached: [`Judged::settled`] has always asked before.
     fn permitted(
         &self,
         _state: &State,
@@ -505,7 +505,7 @@ impl Judged for GoOn {
 }
 
 impl Redeemed for GoOn {
-    /// What was used by then, and whose call waits, make no other question of it.
+    /// Returns the digest of the question. The amount used by then and the waiting task do not matter.
     fn question(&self) -> Digest {
         let asked = (&self.key, self.per, self.limit, self.day);
         Digest::of(serde_json::to_string(&asked).unwrap_or_default().as_bytes())
@@ -525,14 +525,14 @@ impl Redeemed for GoOn {
         Outcome::Denied(why.into(), failure)
     }
 
-    /// A person's word stays with the sum, for everyone who waits and over a restart. Silence is no word.
+    /// Keeps a person's answer with the sum, for all tasks that wait and over a restart. Silence is not an answer.
     fn keep(&self, state: &State, _now: Timestamp, parked: &Parked, outcome: Outcome, out: &mut Outbox) {
         let goes_on = match outcome {
             Outcome::Granted => true,
             Outcome::Denied(_, Failure::ApprovalDenied { .. }) => false,
             Outcome::Denied(..) | Outcome::Made(_) => return,
         };
-        // What it was about may be over.
+        // The sum that it was about may be gone.
         let Some(spent) = state.spending.of(&self.key, self.day) else { return };
         let mut spent = Spent::clone(spent);
         if spent.words.len() >= WORDS_MAX {
@@ -543,7 +543,7 @@ impl Redeemed for GoOn {
     }
 }
 
-/// What the configuration says of money, now.
+/// The query for the settings about money.
 #[derive(Clone, Copy, Debug)]
 pub struct SpendingNow;
 
@@ -560,16 +560,16 @@ impl View for SpendingNow {
     }
 }
 
-/// How much of a budget is used.
+/// The state of a budget.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct BudgetStanding {
-    /// What is added up.
+    /// The key of the sum.
     pub key: SpentKey,
-    /// How much may be used.
+    /// The amount that may be used.
     pub limit: Limit,
-    /// How much is, in the limit's unit.
+    /// The amount that is used, in the limit's unit.
     pub used: u64,
-    /// How it stands: `open`, `asked`, `goes_on`, `stopped` or `unpriced`.
+    /// The state: `open`, `asked`, `goes_on`, `stopped` or `unpriced`.
     pub state: &'static str,
 }
 

@@ -4,10 +4,10 @@
 //!   [on] --pause--> [paused] --resume--> [on]      new work waits
 //!   [on] --stop---> [off] ----start----> [on]      new work is refused
 //! ```
-//! Only a person can resume a worker that a person has paused; the same agent, from the same place, or a person can
-//! resume a worker that an agent has paused. In either case running work comes to its end, and accepted work waits. A
-//! person's pause lasts until a person ends it, also over starts of the daemon; an agent's pause ends with the
-//! daemon. A6s 6.9.
+//! Only a person can resume a worker that a person has paused. A worker that an agent has paused can be resumed by
+//! the same agent, from the same place, or by a person. In either case running work comes to its end, and accepted
+//! work waits. A person's pause lasts until a person ends it, even over starts of the daemon; an agent's pause ends
+//! with the daemon. A6s 6.9.
 
 use std::collections::BTreeMap;
 
@@ -17,21 +17,21 @@ use super::command::{SwitchWorker, WorkerSwitched};
 use super::{Change, Delegate, Door, EventKind, Outbox, Principal, Refusal, Share, State};
 use provost_base::{AgentId, DaemonId};
 
-/// Whether a worker begins anything.
+/// Whether a worker begins tasks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Switch {
-    /// The worker takes work on, and begins it.
+    /// The worker accepts tasks, and begins them.
     #[default]
     On,
-    /// Not now: whatever there is for it waits.
+    /// The worker begins nothing at the moment: its tasks wait.
     Paused,
-    /// No: it takes nothing on, and what it had taken on waits.
+    /// The worker accepts no tasks; those that it had accepted wait.
     Off,
 }
 
 impl Switch {
-    /// As people read it.
+    /// Returns the word that people read.
     pub fn as_str(self) -> &'static str {
         match self {
             Switch::On => "on",
@@ -41,45 +41,45 @@ impl Switch {
     }
 }
 
-/// A worker that does not begin anything.
+/// A worker that begins no tasks.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Switched {
     /// The state of the switch: paused or off.
     pub to: Switch,
     /// The agent or person that has switched it.
     pub by: AgentId,
-    /// The share of that agent, since any agent can take a free name; `None` for a person, who may come
-    /// from another place tomorrow.
+    /// The share of that agent, since any agent can take a free name; `None` for a person, who may come from
+    /// another place tomorrow.
     pub from: Option<Share>,
-    /// The daemon at which it was switched; an agent's word ends with that one.
+    /// The daemon at which it was switched; an agent's switch ends with that daemon.
     #[serde(default, skip_serializing_if = "DaemonId::is_alone")]
     pub daemon: DaemonId,
 }
 
 impl Switched {
-    /// Whether it is kept over starts of the daemon: a person's word is, since an agent can have the daemon start again.
+    /// Checks whether the switch is kept over starts of the daemon: only a person's is, since an agent can have the daemon start again.
     pub fn is_lasting(&self) -> bool {
         self.from.is_none()
     }
 
-    /// Whether this caller may have it begin again.
+    /// Checks whether this caller may let the worker begin again.
     fn is_undone_by(&self, who: &Principal) -> bool {
         let same = self.from.as_ref().is_some_and(|from| *from == who.share() && self.by == *who.agent());
         same || who.is_person()
     }
 }
 
-/// All workers that do not begin anything.
+/// All workers that begin no tasks.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Switches(BTreeMap<AgentId, Switched>);
 
 impl Switches {
-    /// How a worker stands.
+    /// Returns the state of a worker's switch.
     pub fn of(&self, worker: &AgentId) -> Switch {
         self.0.get(worker).map_or(Switch::On, |it| it.to)
     }
 
-    /// Each that is not on.
+    /// Returns each worker that is not on.
     pub fn iter(&self) -> impl Iterator<Item = (&AgentId, &Switched)> {
         self.0.iter()
     }
@@ -91,10 +91,10 @@ impl Switches {
         }
     }
 
-    /// Whether a worker takes new work on.
+    /// Checks whether a worker accepts new tasks.
     ///
     /// # Errors
-    /// [`Refusal::WorkerBroken`], with who has switched it off.
+    /// [`Refusal::WorkerBroken`], which names the caller that has switched it off.
     pub(super) fn takes_on(&self, worker: &AgentId) -> Result<(), Refusal> {
         match self.0.get(worker) {
             Some(Switched { to: Switch::Off, by, .. }) => Err(refusal(worker, Switch::Off, by)),
@@ -102,10 +102,10 @@ impl Switches {
         }
     }
 
-    /// Whether a worker may begin what it has taken on.
+    /// Checks whether a worker may begin the tasks that it has accepted.
     ///
     /// # Errors
-    /// [`Refusal::WorkerBroken`], with who has switched it off or paused it.
+    /// [`Refusal::WorkerBroken`], which names the caller that has switched it off or paused it.
     pub(super) fn begins(&self, worker: &AgentId) -> Result<(), Refusal> {
         match self.0.get(worker) {
             Some(Switched { to, by, .. }) => Err(refusal(worker, *to, by)),
@@ -123,13 +123,13 @@ fn refusal(worker: &AgentId, to: Switch, by: &AgentId) -> Refusal {
 }
 
 impl State {
-    /// Whether a delegation's worker takes it on. What a job consists of was taken on with it.
+    /// Checks whether a delegation's worker accepts it. The tasks of a job were accepted with the job.
     pub(super) fn takes_on(&self, verb: &Delegate) -> Result<(), Refusal> {
         let of_a_job = || self.jobs.iter().any(|job| !job.state.is_over() && job.tasks.contains(&verb.task));
         self.switches.takes_on(&verb.worker).or_else(|refusal| if of_a_job() { Ok(()) } else { Err(refusal) })
     }
 
-    /// An agent that may hand work to a worker of the configuration may hold it back.
+    /// Switches a worker. An agent that may delegate to a worker of the configuration may hold it back.
     pub(super) fn switch_worker(
         &self,
         who: &Principal,
@@ -146,7 +146,7 @@ impl State {
                        agent";
             return Err(Refusal::NotYoursToSwitch { worker: verb.worker.clone(), why: why.into() });
         }
-        // The agent that has paused a worker, or a person, can resume it; others may pause it as well.
+        // The agent that has paused a worker, or a person, can resume it; other agents may only pause it as well.
         let held = self.switches.0.get(&verb.worker);
         let others = held.filter(|it| !it.is_undone_by(who));
         if let Some(Switched { to, by, from, .. }) = others

@@ -1,7 +1,8 @@
-//! How a host takes an open task: which one is next, whether its rules and its worker allow it, and what becomes of one that it leaves.
+//! Lets a host take an open task: finds the next task, checks whether the host's rules and worker allow it, and
+//! handles a task that the host leaves.
 //!
-//! All daemons have the same tasks and abilities in memory, so that each knows which of them comes first. What one finds out about its
-//! own clone is in the command; the turn at the store decides who was first.
+//! All daemons have the same tasks and abilities in memory, so that each knows which task comes first. A host's
+//! findings about its own clone are in the command; the turn at the store decides which host was first.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -17,19 +18,20 @@ use super::{
 };
 use provost_base::{AgentId, DaemonId, Timestamp};
 
-/// How much room a host has for open tasks.
+/// The room that a host has for open tasks.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Room {
-    /// A place.
+    /// The host has a free place.
     Free,
-    /// None, but for tasks that no other host could take: so that its own do not keep these from it.
+    /// The host has no place, except for tasks that no other host could take, so that its own tasks do not keep these waiting.
     InLine,
-    /// None.
+    /// The host has no place.
     Full,
 }
 
 impl State {
-    /// The open task that this host takes next: by priority, then that of the asker with the fewest tasks under way, then the oldest.
+    /// Returns the open task that this host takes next: by priority, then that of the asker with the fewest tasks
+    /// under way, then the oldest.
     pub(super) fn next_open(&self) -> Option<Arc<Task>> {
         if self.drains || self.tasks.open().next().is_none() {
             return None;
@@ -53,7 +55,7 @@ impl State {
         self.tasks.open().filter(is_meant).min_by_key(order).cloned()
     }
 
-    /// Whether a worker has a place here for a task that no host has taken yet.
+    /// Checks whether a worker has a place here for a task that no host has taken yet.
     fn has_place_for(&self, worker: &AgentId) -> bool {
         self.is_on(worker) && self.has_open_place_in_pool(worker)
     }
@@ -69,13 +71,13 @@ impl State {
         if in_line < here.places { Room::InLine } else { Room::Full }
     }
 
-    /// Whether this host comes for an open task now.
+    /// Checks whether this host would take an open task now.
     fn would_take(&self, task: &Task, room: Room) -> bool {
         let Some(travel) = &task.travel else { return false };
         let is_home = travel.home == self.here.host;
         let takes = is_home || self.ability_takes(&task.order);
         let is_only_one = || !self.others().any(|it| task.may_go_to(it));
-        // Its asker's host comes first.
+        // The host of the task's asker comes first.
         let home_has_room = || {
             let home = self.others().find(|it| it.daemon.host == travel.home);
             home.is_some_and(|it| task.may_go_to(it) && self.free_at(it) > 0)
@@ -91,7 +93,7 @@ impl State {
         self.settings.workers.get(&order.worker).is_some_and(|it| it.copy || it.other_hosts)
     }
 
-    /// A host takes an open task, or says why it does not. Where no other host is left, the task has failed.
+    /// Takes an open task, or records why the host leaves it. If no other host is left, the task fails.
     pub(super) fn take_task(
         &self,
         judge: &dyn Judge,
@@ -158,7 +160,7 @@ impl State {
                 _ => return Err(format!("rule {rule} asks for an approval, which it has not got").into()),
             },
         };
-        // The same rule has counted it where it was asked.
+        // The same rule has already counted the task on its asker's host.
         let over = (rule != task.rule).then(|| self.over_limits(call.now, &travel.asker, &rule, &terms, out));
         over.flatten().map_or(Ok((facts, terms)), Err)
     }
@@ -193,7 +195,7 @@ impl State {
     }
 }
 
-/// The open task that this host takes next, if there is one.
+/// The query for the open task that this host takes next, if any.
 #[derive(Clone, Copy, Debug)]
 pub struct NextOpen;
 

@@ -1,11 +1,11 @@
-//! What is said to the agent of a task while it runs, and the session in which it works.
+//! The words for the agent of a task while it runs, and the session in which it works.
 //!
 //! ```text
 //!   [waiting] --a turn begins with it--> [delivered]
 //!       \-------the run ends before----> [not delivered]
 //! ```
-//! A saying is on the disk before it is acknowledged. It is delivered at least once: a daemon that is killed between the
-//! delivery and its record says it again to a session that is resumed. What is never delivered is told with the task's end.
+//! A saying is on the disk before it is acknowledged. It is delivered at least once: a daemon that is killed between the delivery
+//! and its record delivers it again to a session that is resumed. The task's end reports sayings that were never delivered.
 
 use std::sync::Arc;
 
@@ -22,27 +22,27 @@ use super::{
 use provost_base::limits::{SAID_TEXT_KEPT, SAY_BYTES_MAX, SAYINGS_KEPT_MAX, SAYINGS_WAITING_MAX};
 use provost_base::{AgentId, Digest, TaskId, Timestamp, task_command};
 
-/// The session that an agent has begun, and what the agent can do with it. ACP v1, `AgentCapabilities`.
+/// The session that an agent has begun, with the agent's abilities to continue it. ACP v1, `AgentCapabilities`.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct AgentSession {
     /// Its id, as the agent chose it.
     pub id: Box<str>,
     /// The folder in which it works, as the agent sees it.
     pub folder: Box<str>,
-    /// Whether the agent can load it in a new process, and says again what was said.
+    /// Whether the agent can load the session in a new process, repeating the conversation.
     pub loads: bool,
-    /// Whether the agent can go on with it in a new process.
+    /// Whether the agent can resume the session in a new process.
     pub resumes: bool,
     /// Whether the agent can list its sessions.
     pub lists: bool,
     /// Whether the agent can close it.
     pub closes: bool,
-    /// The first task of the session, under whose name its home is kept; `None` where that is not kept.
+    /// The first task of the session, under whose name its home is kept; `None` if the home is not kept.
     #[serde(default)]
     pub kept: Option<TaskId>,
 }
 
-/// The session that a delegation goes on with.
+/// The session that a delegation continues.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Continued {
     /// The finished task whose session it is.
@@ -52,13 +52,13 @@ pub struct Continued {
 }
 
 impl AgentSession {
-    /// Whether a later process of the agent can go on with it.
+    /// Checks whether a later process of the agent can continue the session.
     pub fn goes_on(&self) -> bool {
         self.loads || self.resumes
     }
 }
 
-/// What has become of a saying.
+/// The state of a saying.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SayingState {
@@ -66,10 +66,10 @@ pub enum SayingState {
     Waiting,
     /// The agent got it.
     Delivered {
-        /// When that was.
+        /// When the agent got it.
         at: Timestamp,
     },
-    /// The run ended before.
+    /// The run ended before the agent got it.
     NotDelivered,
 }
 
@@ -80,40 +80,40 @@ pub struct Saying {
     pub number: u32,
     /// The agent or person that said it.
     pub by: AgentId,
-    /// When it was taken on.
+    /// When the core accepted it.
     pub at: Timestamp,
-    /// The words; of those that were delivered only the beginning.
+    /// The words; for a delivered saying only their beginning.
     pub text: Box<str>,
-    /// Whether the agent's turn is ended for it.
+    /// Whether the agent's turn is ended for the saying.
     pub now: bool,
-    /// What has become of it.
+    /// The state of the saying.
     pub state: SayingState,
 }
 
 impl Saying {
-    /// Whether it still has to be delivered.
+    /// Checks whether the saying still has to be delivered.
     pub fn waits(&self) -> bool {
         self.state == SayingState::Waiting
     }
 }
 
-/// A task's session, and what was said in it.
+/// A task's session, and the sayings in it.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Talk {
     /// The session, once the agent has begun it.
     pub session: Option<AgentSession>,
-    /// The newest sayings, oldest first; those that wait are all there.
+    /// The newest sayings, oldest first; all waiting ones are among them.
     pub sayings: Vec<Saying>,
     /// The number of the last saying.
     pub said: u32,
     /// Whether the agent's last turn is over, so that it takes no more words.
     pub closed: bool,
-    /// How often its run was begun again in the same session.
+    /// The number of times that its run was begun again in the same session.
     pub resumed: u32,
 }
 
-/// A step of what is said to agents, as the log has it.
+/// A step of a conversation with an agent, as it stands in the log.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TalkEvent {
@@ -123,21 +123,21 @@ pub enum TalkEvent {
         task: TaskId,
         /// The number of the saying.
         number: u32,
-        /// Digest of the words.
+        /// The digest of the words.
         text: Digest,
         /// Their length in bytes.
         bytes: u64,
-        /// Whether the agent's turn is ended for it.
+        /// Whether the agent's turn is ended for the saying.
         now: bool,
     },
-    /// The agent of a task got what was said to it.
+    /// The agent of a task got sayings.
     SayingsDelivered {
         /// The task that the agent works on.
         task: TaskId,
-        /// The number of the newest saying that it got.
+        /// The number of the newest saying that the agent got.
         through: u32,
     },
-    /// A run has ended before its agent got what was said to it.
+    /// A run has ended before its agent got all sayings.
     SayingsLost {
         /// The task of the run.
         task: TaskId,
@@ -149,19 +149,19 @@ pub enum TalkEvent {
         /// The task of the run.
         task: TaskId,
     },
-    /// An agent has begun a session, or goes on with one.
+    /// An agent has begun a session, or continues one.
     SessionBegun {
         /// The task of the run.
         task: TaskId,
-        /// Digest of the session's id.
+        /// The digest of the session's id.
         session: Digest,
-        /// Whether a later process of the agent can go on with it.
+        /// Whether a later process of the agent can continue it.
         goes_on: bool,
     },
 }
 
 impl TalkEvent {
-    /// The kind's name as stored and filtered by.
+    /// Returns the kind's name, as it is stored and as filters name it.
     pub fn name(&self) -> &'static str {
         match self {
             TalkEvent::TaskSaid { .. } => "task_said",
@@ -172,7 +172,7 @@ impl TalkEvent {
         }
     }
 
-    /// The task that it is about.
+    /// Returns the task that the event is about.
     pub fn task(&self) -> &TaskId {
         match self {
             TalkEvent::TaskSaid { task, .. }
@@ -189,7 +189,7 @@ impl Talk {
         self.sayings.iter().filter(|it| it.waits())
     }
 
-    /// Forgets the oldest ones that need nothing more.
+    /// Forgets the oldest sayings that do not wait.
     fn prune(&mut self) {
         while self.sayings.len() > SAYINGS_KEPT_MAX
             && let Some(at) = self.sayings.iter().position(|it| !it.waits())
@@ -200,7 +200,7 @@ impl Talk {
 }
 
 impl Task {
-    /// Whether its run may begin again in the session of its agent: once, and only in the middle of a turn.
+    /// Checks whether the run may begin again in the session of its agent: once, and only in the middle of a turn.
     pub fn can_be_resumed(&self) -> bool {
         let talk = self.talk.as_deref();
         talk.is_some_and(|it| {
@@ -209,7 +209,7 @@ impl Task {
         })
     }
 
-    /// Whether something with a later number than this waits for its agent, for which the agent's turn is to be ended.
+    /// Checks whether a saying with a later number waits for which the agent's turn has to be ended.
     pub fn is_hurried(&self, after: u32) -> bool {
         self.talk.as_ref().is_some_and(|talk| talk.waiting().any(|it| it.now && it.number > after))
     }
@@ -220,7 +220,7 @@ impl Task {
         task
     }
 
-    /// The task when its run is over: what was not delivered is said so, also in the report's summary.
+    /// Returns the task at the end of its run: undelivered sayings are marked so, and named in the report's summary.
     pub(super) fn talked_out(&self, mut report: Report, out: &mut Outbox) -> (Task, Report) {
         let Some(talk) = &self.talk else { return (self.clone(), report) };
         let numbers: Vec<u32> = talk.waiting().map(|it| it.number).collect();
@@ -242,8 +242,8 @@ impl Task {
 }
 
 impl State {
-    /// Keeps words for the agent of a task. Its asker and people may say something, but no worker to itself, and no model that has
-    /// left its name out.
+    /// Keeps words for the agent of a task. The task's asker and people may send some, but no worker may to itself,
+    /// and no model that has left out its name.
     pub(super) fn say_to_task(
         &self,
         now: Timestamp,
@@ -253,7 +253,7 @@ impl State {
         out: &mut Outbox,
     ) -> Result<SaidToTask, Refusal> {
         let task = self.tasks.get(&verb.task).or(past).ok_or(Refusal::TaskNotFound)?;
-        // That it is over is no secret, and the reason for every caller.
+        // That the task is over is not secret, and explains the refusal to every caller.
         if task.state.is_finished() {
             return Err(Refusal::TaskFinished);
         }
@@ -298,7 +298,7 @@ impl State {
         Ok(SaidToTask { number, waiting: waiting + 1 })
     }
 
-    /// Whether the agent of a task takes words now.
+    /// Checks whether the agent of a task accepts words now.
     fn takes_words(&self, task: &Task) -> Result<(), Refusal> {
         let refused = |why: String| Err(Refusal::SessionCannot { why: why.into() });
         let worker = &task.order.worker;
@@ -324,7 +324,7 @@ impl State {
         Ok(())
     }
 
-    /// Puts on record in which session a run is.
+    /// Records the session that a run is in.
     pub(super) fn note_session(&self, verb: &NoteSession, out: &mut Outbox) -> Result<SessionNoted, Refusal> {
         let task = self.tasks.get(&verb.task).ok_or(Refusal::TaskFinished)?;
         let event = TalkEvent::SessionBegun {
@@ -364,7 +364,7 @@ impl State {
         Ok(RunResumed)
     }
 
-    /// Hands out what waits for an agent; nothing is taken on any more when nothing does.
+    /// Hands out the sayings that wait for an agent. If none waits, the agent accepts no more.
     pub(super) fn take_sayings(&self, verb: &TakeSayings, out: &mut Outbox) -> Result<SayingsTaken, Refusal> {
         let task = self.tasks.get(&verb.task).ok_or(Refusal::TaskFinished)?;
         let sayings: Vec<Saying> =
@@ -375,7 +375,7 @@ impl State {
         Ok(SayingsTaken { sayings })
     }
 
-    /// Puts on record that an agent got what was said to it.
+    /// Records that an agent got its sayings.
     pub(super) fn note_said(
         &self,
         now: Timestamp,

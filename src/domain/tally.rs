@@ -4,17 +4,17 @@ use std::collections::BTreeMap;
 
 use super::Share;
 
-/// A count for each share that has something.
+/// A count for each share that is not zero.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct Tally(BTreeMap<Share, usize>);
 
 impl Tally {
-    /// Counts one more. What was stored before there were shares counts for none.
+    /// Counts one more. Records from before there were shares count for none.
     pub(super) fn add(&mut self, share: Option<&Share>) {
         self.add_many(share, 1);
     }
 
-    /// Counts so many more.
+    /// Counts `many` more.
     pub(super) fn add_many(&mut self, share: Option<&Share>, many: usize) {
         if let Some(share) = share.filter(|_| many > 0) {
             *self.0.entry(share.clone()).or_default() += many;
@@ -26,7 +26,7 @@ impl Tally {
         self.take_many(share, 1);
     }
 
-    /// Counts so many less; a count does not fall below zero.
+    /// Counts `many` less; a count does not fall below zero.
     pub(super) fn take_many(&mut self, share: Option<&Share>, many: usize) {
         let Some(share) = share else { return };
         if let Some(count) = self.0.get_mut(share) {
@@ -37,7 +37,7 @@ impl Tally {
         }
     }
 
-    /// How much a share has.
+    /// Returns the count of a share.
     pub(super) fn of(&self, share: &Share) -> usize {
         self.0.get(share).copied().unwrap_or(0)
     }

@@ -10,9 +10,9 @@
 //!      v                  v cancelled, kept too long v         v
 //!  [finished: completed | failed | cancelled] <----------------+
 //! ```
-//! A task that waits for others is *waiting* before it is queued; see [`super::queue`].
-//! A finished task leaves memory; the store keeps it. Only its worker moves a task, only its asker (or the operator)
-//! cancels it. DevIt 1.5, DELEGATE and NOTIFY.
+//! A task that waits for others is *waiting* before it is queued; see [`super::queue`]. A finished task leaves
+//! memory; the store keeps it. Only its worker moves a task; only its asker (or the operator) cancels it. DevIt
+//! 1.5, DELEGATE and NOTIFY.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -7,7 +7,7 @@ use super::post::Post;
 use super::{AssignmentState, CrewEvent, Event, EventKind, Status, note};
 use provost_base::{SymbolPath, Timestamp};
 
-/// How an event is found on the timeline.
+/// The properties by which an event is found on the timeline.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Topic<'a> {
     /// When the event happened.
@@ -22,14 +22,14 @@ pub struct Topic<'a> {
     pub task: Option<&'a str>,
 }
 
-/// The name of what looks at files.
+/// The name under which the watch over files appears.
 pub const WATCHER: &str = "watcher";
 
 /// The word for a sign of life.
 pub const BEAT: &str = "agent.heartbeat";
 
 impl Event {
-    /// Its name where it comes from, if it did not happen here.
+    /// Returns the event's name at its origin, if it did not happen here.
     pub fn origin(&self) -> Option<&str> {
         match &self.kind {
             EventKind::Crew(CrewEvent::Noted(note)) => note.origin.as_ref().map(|it| &*it.id),
@@ -37,7 +37,7 @@ impl Event {
         }
     }
 
-    /// How the event is found on the timeline; `None` if it is not on it.
+    /// Returns the properties by which the event is found on the timeline; `None` if the timeline does not show it.
     pub fn topic(&self) -> Option<Topic<'_>> {
         let actor = self.actor.as_str();
         let daemon = "provost";
@@ -159,8 +159,8 @@ impl Event {
 /// The name of the event that is recorded when a door that shows the timeline opens.
 pub const DOOR_OPENED: &str = "agent_protocol.opened";
 
-/// The word for a message between agents, and the first file that it is about. The status of an agent is not on the
-/// timeline: it is said all the time, and by the roster.
+/// Returns the word for a message between agents, and the first file that it is about. The status of an agent is
+/// not on the timeline: agents report it all the time, and the roster shows it.
 fn topic_of_post(post: &Post) -> Option<(&'static str, Option<&str>)> {
     Some(match post {
         Post::Status { .. } | Post::Learning { .. } | Post::VerifyNow { .. } => return None,
@@ -179,7 +179,7 @@ fn about<'a>(topic: Option<Topic<'a>>, file: &'a str) -> Option<Topic<'a>> {
     topic.map(|it| Topic { file: Some(file), ..it })
 }
 
-/// What a lock is on, as the timeline names it: the file, or the resource.
+/// Returns the place of a lock as the timeline names it: the file, or the resource.
 fn place_of(at: &SymbolPath) -> &str {
     if at.is_resource() { at.symbol() } else { at.file().as_str() }
 }
@@ -190,7 +190,7 @@ fn word_of(state: AssignmentState) -> &'static str {
         AssignmentState::Done => "task.completed",
         AssignmentState::Blocked => "task.blocked",
         AssignmentState::Assigned => "task.assigned",
-        // The published server has no other word for these.
+        // The published server has no other word for these states.
         AssignmentState::Queued | AssignmentState::Review => "task.started",
     }
 }

@@ -23,51 +23,50 @@ use super::{
 use provost_base::limits::{AGENT_TOKENS_MAX, MINTED_TOKENS_MAX};
 use provost_base::{AgentId, Digest, Slug, Timestamp};
 
-/// The rights that a token may have. Approvals need a person or a key, and the daemon's own
-/// hands need no token.
+/// The rights that a token may have. Approvals need a person or a key, and the daemon's own actions need no token.
 pub const TOKEN_SCOPES: [Scope; 6] =
     [Scope::Read, Scope::Join, Scope::Coordinate, Scope::Delegate, Scope::Work, Scope::Apply];
 
 /// The daemon's record of a token.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Token {
-    /// Digest of the token, by which requests find this record.
+    /// The digest of the token, by which requests find this record.
     pub digest: Digest,
-    /// The agent as which its bearer speaks.
+    /// The agent that its bearer acts as.
     pub agent: AgentId,
     /// The rights of its bearer.
     pub scopes: Scopes,
-    /// The moment from which the token is good no more.
+    /// The time after which the token is not valid.
     pub expires_at: Timestamp,
     /// When the token was made.
     pub minted_at: Timestamp,
     /// The agent that had it made.
     pub minted_by: AgentId,
-    /// How they had proved themselves.
+    /// The proof of that agent.
     pub proof: Proof,
-    /// The share of its bearer: its maker's, since an agent can request any number of tokens. `None` where a
-    /// person had; it counts for its name then.
+    /// The share of its bearer: its maker's, since an agent can request any number of tokens. `None` if a person
+    /// had it made; then it counts to its own name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share: Option<Share>,
 }
 
 impl Token {
-    /// The token's public id, for places where the token must not be shown.
+    /// Returns the token's public id, for places where the token must not be shown.
     pub fn id(&self) -> String {
         self.digest.short()
     }
 
-    /// Whether it is good.
+    /// Checks whether the token is valid.
     pub fn is_good(&self, now: Timestamp) -> bool {
         now < self.expires_at
     }
 }
 
-/// All tokens that were not forgotten.
+/// All tokens that are not forgotten.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Tokens {
     all: BTreeMap<Digest, Arc<Token>>,
-    /// By the name that all spellings of an agent's are.
+    /// The tokens by the form that all spellings of an agent's name share.
     by_name: BTreeMap<Slug, BTreeSet<Digest>>,
 }
 
@@ -88,19 +87,19 @@ impl Tokens {
         }
     }
 
-    /// The token of this digest, if it is good.
+    /// Returns the token with this digest, if it is valid.
     pub fn good(&self, digest: &Digest, now: Timestamp) -> Option<&Arc<Token>> {
         self.all.get(digest).filter(|token| token.is_good(now))
     }
 
-    /// All of them, by agent.
+    /// Returns all tokens, by agent.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<Token>> {
         self.by_name.values().flatten().filter_map(|digest| self.all.get(digest))
     }
 
-    /// An agent's tokens, good or not, in whatever spelling.
+    /// Returns an agent's tokens, valid or not, in any spelling of its name.
     fn of<'a>(&'a self, agent: &AgentId) -> impl Iterator<Item = &'a Arc<Token>> {
-        // Mostly there are none, and every request of a door asks.
+        // Usually there are no tokens, and every request of a door asks.
         let named = (!self.by_name.is_empty()).then(|| self.by_name.get(&owned_slug(agent.as_str())));
         named.flatten().into_iter().flatten().filter_map(|digest| self.all.get(digest))
     }
@@ -109,7 +108,7 @@ impl Tokens {
         self.all.is_empty()
     }
 
-    /// Whether a caller with this proof may use an agent's name.
+    /// Checks whether a caller with this proof may use an agent's name.
     ///
     /// # Errors
     /// [`Refusal::NameTaken`].
@@ -118,8 +117,8 @@ impl Tokens {
         if taken { Err(Refusal::NameTaken { agent: who.agent().clone() }) } else { Ok(()) }
     }
 
-    /// Whether a name is reserved by a token, so that this proof alone does not speak for it in any spelling. What
-    /// was got with the secret that all share keeps it from no other who has that, under the same spelling.
+    /// Checks whether a token reserves a name, so that this proof alone does not suffice for it in any spelling. A token
+    /// that was obtained with the shared secret does not keep out others that have this secret, under the same spelling.
     pub fn is_taken(&self, agent: &AgentId, proof: Proof, now: Timestamp) -> bool {
         let mut good = self.of(agent).filter(|token| token.is_good(now));
         match proof {
@@ -129,7 +128,7 @@ impl Tokens {
         }
     }
 
-    /// Takes over what a change says of tokens.
+    /// Follows a change to the tokens.
     pub fn follow(&mut self, change: &Change) {
         match change {
             Change::PutToken(token) => self.put(token.clone()),
@@ -138,12 +137,12 @@ impl Tokens {
         }
     }
 
-    /// Agents who have one that is good.
+    /// Returns the agents that have a valid token.
     pub(super) fn holders(&self, now: Timestamp) -> impl Iterator<Item = &AgentId> {
         self.all.values().filter(move |token| token.is_good(now)).map(|token| &token.agent)
     }
 
-    /// Forgets those whose time is up.
+    /// Forgets tokens whose time is up.
     pub(super) fn expire(&self, now: Timestamp, out: &mut Outbox) {
         let over = self.all.values().filter(|token| !token.is_good(now));
         over.for_each(|token| end(token, "expired", out));
@@ -188,8 +187,8 @@ impl Judged for MintToken {
 }
 
 impl State {
-    /// Every agent may mint tokens for itself; a token for another agent needs the operator. Where agents have spoken, a process that
-    /// leaves its name out may be a model: it makes itself a new agent, and none that there is.
+    /// Mints a token. Every agent may mint tokens for itself; a token for another agent needs the operator. Where agents have spoken, a
+    /// process that leaves out its name may be a model: it may make itself a new agent, but get no token for an existing one.
     fn mint_token(
         &self,
         now: Timestamp,
@@ -202,7 +201,7 @@ impl State {
         if *who.agent() != verb.agent && !is_given {
             return Err(Refusal::OutOfScope { needs: Scope::Operate });
         }
-        // The operator gives any of these away, an agent what it has. The yes to applies is a person's own.
+        // The operator may give any of these rights, an agent only its own. The consent to applies is a person's alone.
         let gives = |scope: &Scope| match scope {
             Scope::Apply => who.is_person(),
             scope => for_others || who.may(*scope),
@@ -215,7 +214,7 @@ impl State {
             return Err(Refusal::Exists { what: "a token" });
         }
         let of_agent: Vec<&Arc<Token>> = self.tokens.of(&verb.agent).collect();
-        // A name has one spelling for as long as an agent has it.
+        // A name keeps one spelling for as long as an agent has it.
         if let Some(other) = of_agent.iter().find(|it| it.agent != verb.agent && it.is_good(now)) {
             return Err(Refusal::NameTaken { agent: other.agent.clone() });
         }
@@ -245,7 +244,7 @@ impl State {
         Ok(TokenMinted { token })
     }
 
-    /// Everyone may end their own; the operator ends any.
+    /// Revokes tokens: every caller may end its own; the operator may end any.
     pub(super) fn revoke_tokens(
         &self,
         who: &Principal,
@@ -256,7 +255,7 @@ impl State {
             WhichTokens::Id(id) => *token.id() == **id,
             WhichTokens::Of(agent) => owned_slug(token.agent.as_str()) == owned_slug(agent.as_str()),
         };
-        // A model that has left its name out does not free the names of others for itself.
+        // A model that has left out its name must not free the names of others for itself.
         let for_others = who.operates();
         let mine = |token: &&Arc<Token>| token.agent == *who.agent() || for_others;
         let tokens: Vec<Arc<Token>> = self.tokens.iter().filter(wanted).filter(mine).cloned().collect();

@@ -1,7 +1,7 @@
-//! What a call of a host's tool names: the command that it would run, and the files.
+//! The command that a call of a host's tool would run, and the files that the call names.
 //!
-//! The tool's arguments come from the host. Of tools that are not known here nothing is certain; then every text among the
-//! arguments may be a path, which counts for rules that refuse or ask, and for no rule that allows.
+//! The tool's arguments come from the host. Nothing is certain about an unknown tool; then every text among the
+//! arguments may be a path, which counts for rules that deny or ask, and for no rule that allows.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ use provost_base::later::row_over;
 use provost_base::limits::{PATH_LEN_MAX, TOOL_PATHS_MAX};
 use provost_base::{is_all_shortened, is_shortened};
 
-/// What the service has found out about a call of a host's tool.
+/// The facts that the service has found about a call of a host's tool.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct ToolFacts {
     /// Whether the tool would run in a folder of the caller's work tree.
@@ -22,10 +22,10 @@ pub struct ToolFacts {
     pub paths: Vec<ToolPath>,
     /// Whether these are all files that the tool would touch.
     pub complete: bool,
-    /// Words that may be paths once the command runs, with `*` for what is not known before.
+    /// Words that may be paths once the command runs, with `*` for parts that are not known before.
     #[serde(default)]
     pub open: Vec<Box<str>>,
-    /// Whether the call names more than is looked at, so that it may touch any file.
+    /// Whether the call names more than is examined, so that it may touch any file.
     #[serde(default)]
     pub more: bool,
 }
@@ -33,14 +33,14 @@ pub struct ToolFacts {
 /// A path that a call names.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct ToolPath {
-    /// Where it leads, links resolved: the absolute path, and within the work tree the path from its top. Empty where that
-    /// cannot be found out.
+    /// The places to which it leads, links resolved: the absolute path, and within the work tree the path from its
+    /// top. Empty if they cannot be found.
     pub at: Vec<Box<str>>,
-    /// As the call spells it, normalised.
+    /// The path as the call spells it, normalised.
     pub spelled: Box<str>,
-    /// Whether it is a path for certain, and one that a rule may allow.
+    /// Whether it certainly is a path, and one that a rule may allow.
     pub sure: bool,
-    /// Whether it may lead to any file: where it leads is another place for each process, or cannot be found out.
+    /// Whether it may lead to any file: its target differs for each process, or cannot be found.
     #[serde(default, skip_serializing_if = "is_not")]
     pub anywhere: bool,
 }
@@ -50,18 +50,18 @@ fn is_not(it: &bool) -> bool {
     !it
 }
 
-/// What a call names, by its words alone.
+/// The command and paths of a call, by its words alone.
 #[derive(Clone, Debug, Default)]
 pub struct ToolCall {
-    /// The command that it would run.
+    /// The command that the call would run.
     pub command: Option<ToolCommand>,
-    /// The paths that it names, as it spells them; those of a command may be none.
+    /// The paths that the call names, as it spells them; those of a command may not be paths.
     pub paths: Vec<String>,
-    /// Whether these are paths for certain, and all that the tool would touch.
+    /// Whether these certainly are paths, and all that the tool would touch.
     pub complete: bool,
-    /// Words of its command that may be paths once that runs, with `*` for what is not known before.
+    /// Words of its command that may be paths once it runs, with `*` for parts that are not known before.
     pub open: Vec<Box<str>>,
-    /// Whether it names more than is looked at.
+    /// Whether the call names more than is examined.
     pub more: bool,
     /// Whether the tool may change the files.
     pub writes: bool,
@@ -70,9 +70,9 @@ pub struct ToolCall {
 /// A command, in both readings.
 #[derive(Clone, Debug)]
 pub struct ToolCommand {
-    /// Its words, where it is a single plain command and a tool that is known runs it as it stands.
+    /// Its words, if it is a single plain command that a known tool runs unchanged.
     pub plain: Option<Vec<String>>,
-    /// Everything that it may run.
+    /// All commands that it may run.
     pub wide: WideLine,
     /// The text, for people.
     pub text: String,
@@ -87,7 +87,7 @@ impl ToolCommand {
         }
     }
 
-    /// A command that is known only by its beginning, so that it may run anything.
+    /// Returns a command of which only the beginning is known, so that it may run anything.
     fn unknown(text: &str) -> Self {
         Self { plain: None, wide: WideLine::unknown(), text: text.to_owned() }
     }
@@ -103,7 +103,7 @@ impl ToolCommand {
     }
 }
 
-/// Shells that a host starts with a line. One of the same name elsewhere is another program.
+/// Shells that a host starts with a line. A program with the same name in another place is not one of them.
 const SHELLS: &[&str] = &[
     "sh",
     "bash",
@@ -119,7 +119,7 @@ const SHELLS: &[&str] = &[
 /// Tools that run a command, by the names that hosts give them.
 const COMMAND_TOOLS: &[&str] = &["Bash", "Monitor", "Shell", "shell", "exec_command"];
 
-/// Arguments beside which such a tool runs its command as it stands.
+/// Arguments that do not change how such a tool runs its command.
 const COMMAND_ARGUMENTS: &[&str] = &[
     "command",
     "cmd",
@@ -137,13 +137,13 @@ const COMMAND_ARGUMENTS: &[&str] = &[
     "tty",
 ];
 
-/// Tools that touch the file that they name, and no other one.
+/// Tools that touch the file that they name, and no other.
 const FILE_TOOLS: &[&str] = &["Read", "Write", "Edit", "MultiEdit", "NotebookEdit"];
 
 /// Arguments that name such a file.
 const FILE_ARGUMENTS: &[&str] = &["file_path", "notebook_path"];
 
-/// Arguments that other hosts name files by. Beside one of them it is not certain which file such a tool touches.
+/// Arguments by which other hosts name files. With one of them, it is not certain which file such a tool touches.
 const OTHER_FILE_ARGUMENTS: &[&str] = &[
     "path",
     "paths",
@@ -161,30 +161,30 @@ const OTHER_FILE_ARGUMENTS: &[&str] = &[
     "url",
 ];
 
-/// Tools that change what a patch says.
+/// Tools that apply a patch.
 const PATCH_TOOLS: &[&str] = &["apply_patch", "ApplyPatch"];
 
 /// Folders and files of git and of hosts, which decide what runs here: no rule allows a tool to touch them.
 const MACHINERY: &[&str] = &[".git", ".claude", ".codex", ".cursor", ".provost", ".mcp.json"];
 
-/// Whether a path is, or lies in, something of git's or of a host's own.
+/// Checks whether a path is, or lies in, a file or folder of git or of a host.
 pub fn is_machinery(path: &str) -> bool {
     path.split(['/', '\\']).any(|part| MACHINERY.iter().any(|it| it.eq_ignore_ascii_case(part)))
 }
 
-/// Links below a process' folder in `/proc` that lead each process to another place.
+/// Links below a process' folder in `/proc` whose target differs for each process.
 const PLACES_OF_PROCESSES: &[&str] = &["cwd", "root", "exe", "fd", "map_files", "ns", "task"];
 
-/// Streams that each process has been given, under each name by which they can be opened.
+/// Streams of each process, under each name by which they can be opened.
 const STREAMS: &[&str] = &["/dev/stdin", "/dev/stdout", "/dev/stderr"];
 
-/// Whether a path is one of the streams that a process was given, and no file by its name.
+/// Checks whether a path is one of a process' streams, and not a file.
 pub fn is_stream(path: &str) -> bool {
     let numbered = path.strip_prefix("/dev/fd/").or_else(|| path.strip_prefix("/proc/self/fd/"));
     STREAMS.contains(&path) || numbered.is_some_and(|it| ["0", "1", "2"].contains(&it))
 }
 
-/// Whether an absolute path, as it is spelled, goes through such a link.
+/// Checks whether an absolute path, as it is spelled, goes through such a link.
 pub fn is_of_processes(path: &str) -> bool {
     let mut parts = path.split('/').filter(|it| !it.is_empty() && *it != ".");
     let is_process = |it: &str| it.ends_with("self") || it.bytes().all(|it| it.is_ascii_digit());
@@ -196,11 +196,11 @@ pub fn is_of_processes(path: &str) -> bool {
     leads && !is_stream(path)
 }
 
-/// Parts of a repository by which git takes a folder for one, and its configuration, in small letters.
+/// Parts of a repository, by which git recognises a folder as one, and its configuration, in small letters.
 const PARTS_OF_REPOSITORIES: &[&str] = &["head", "config", "objects", "refs", "commondir"];
 
-/// Whether a path, from the top of the work tree if it lies below, is of a setting that runs later or that instructs agents,
-/// or by its name may be a part of a repository within the work tree.
+/// Checks whether a path (from the top of the work tree, if it lies below) is a setting that runs later or that
+/// instructs agents, or by its name may be a part of a repository within the work tree.
 pub fn runs_later(path: &str, is_below: bool) -> bool {
     let (folder, name) = path.rsplit_once(['/', '\\']).unwrap_or(("", path));
     let name = name.to_ascii_lowercase();
@@ -208,19 +208,19 @@ pub fn runs_later(path: &str, is_below: bool) -> bool {
     (is_part && !(is_below && folder.is_empty())) || row_over(path.replace('\\', "/").as_bytes()).is_some()
 }
 
-/// Whether a tool changes what a patch says.
+/// Checks whether a tool applies a patch.
 pub fn takes_patch(tool: &str) -> bool {
     PATCH_TOOLS.contains(&tool)
 }
 
-/// The folders that the arguments of a call name for its command: more than one only where it is not plain which counts.
+/// Returns the folders that the arguments of a call name for its command: several only if it is not clear which one counts.
 pub fn folders_of(arguments: &Value) -> Vec<&str> {
     let named = ["cwd", "workdir"].into_iter().filter_map(|name| arguments.get(name)?.as_str());
     named.filter(|it| !it.is_empty()).collect()
 }
 
 impl ToolCall {
-    /// Reads a call.
+    /// Reads a call of a tool.
     pub fn read(tool: &str, arguments: &Value) -> Self {
         if is_all_shortened(arguments) {
             let command = Some(ToolCommand::unknown(&arguments.to_string()));
@@ -262,7 +262,7 @@ impl ToolCall {
         Self { command, paths, complete: false, open, more, writes: true }.with_addresses()
     }
 
-    /// The same with the paths of addresses of files (`file:///etc/passwd`). Whether the tool reads them as such is not known.
+    /// Adds the paths of addresses of files (`file:///etc/passwd`). It is not known whether the tool reads them as such.
     fn with_addresses(mut self) -> Self {
         let found: Vec<String> = self.paths.iter().filter_map(|it| path_of_address(it)).collect();
         self.complete &= found.is_empty();
@@ -271,12 +271,12 @@ impl ToolCall {
     }
 }
 
-/// The path of an address of a file, with its escapes read.
+/// Returns the path in an address of a file, with its escapes read.
 fn path_of_address(address: &str) -> Option<String> {
     let scheme = address.get(..5).filter(|it| it.eq_ignore_ascii_case("file:"))?;
     let rest = &address[scheme.len()..];
     let path = match rest.strip_prefix("//") {
-        // What stands before the path is a host's name: none, or this one's.
+        // Before the path, an address has a host's name: an empty one, or this host's.
         Some(rest) => rest.find('/').map_or(rest, |at| &rest[at..]),
         None => rest,
     };
@@ -294,7 +294,7 @@ fn path_of_address(address: &str) -> Option<String> {
     String::from_utf8(all).ok().filter(|it| !it.is_empty())
 }
 
-/// Whether Codex asks about a connection of a command, which it names beside it, and not about the command.
+/// Checks whether Codex asks about a command's connection to the network, and not about the command that it names with it.
 fn is_for_network(arguments: &Value) -> bool {
     arguments.get("description").and_then(Value::as_str).is_some_and(|it| it.starts_with("network-access"))
 }
@@ -313,14 +313,14 @@ fn command(arguments: &Value) -> Option<ToolCommand> {
         _ => None,
     };
     match (given("command"), given("cmd")) {
-        // Which of them runs is for the tool to know: two lines are no plain command.
+        // Only the tool knows which of them runs: two lines are not a plain command.
         (Some(one), Some(other)) => Some(ToolCommand::line(&format!("{}\n{}", one.text, other.text))),
         (one, other) => one.or(other),
     }
 }
 
-/// The files of a patch. Each line that may name one counts as one, wherever in the arguments it stands. A patch in which none is
-/// found may be about any.
+/// Returns the files of a patch. Each line that may name a file counts as one, anywhere in the arguments. A patch
+/// without such a line may change any file.
 fn patched(arguments: &Value) -> ToolCall {
     const NAMES: [&str; 4] = ["*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: "];
     const MARKS: [&str; 3] = ["*** Begin Patch", "*** End Patch", "*** End of File"];
@@ -341,7 +341,7 @@ fn patched(arguments: &Value) -> ToolCall {
         .with_addresses()
 }
 
-/// Whether it is plain which of the arguments is the patch: a text, alone or behind the tool's own name.
+/// Checks whether it is clear which of the arguments is the patch: a text, alone or behind the tool's own name.
 fn is_one_patch(arguments: &Value) -> bool {
     let given: Vec<&Value> =
         ["command", "input", "patch"].into_iter().filter_map(|name| arguments.get(name)).collect();
@@ -366,14 +366,14 @@ struct Found {
 }
 
 impl Found {
-    /// A word of a command, and what stands behind signs within it that often stand before a path.
+    /// Notes a word of a command, and its parts behind signs that often precede a path.
     fn word(&mut self, word: &LineWord) {
         for word in [Some(word.clone()), word.unescaped()].into_iter().flatten() {
             if word.open {
                 self.open.insert(with_stars(&word.text));
             }
             let text = word.text.as_str();
-            // `user@host` is none; `-d@file` is.
+            // `user@host` has no path; `-d@file` has one.
             let at = text.split_once('@').filter(|(before, _)| before.is_empty() || before.starts_with('-'));
             let parts = text.split([':', ',', '=']).flat_map(|it| [Some(it), it.strip_prefix('@')]);
             let all = [Some(text), at.map(|it| it.1)].into_iter().chain(parts);
@@ -395,7 +395,7 @@ impl Found {
     }
 }
 
-/// A word with a star for each part that is not known before the line runs.
+/// Returns a word with a star for each part that is not known before the line runs.
 fn with_stars(text: &str) -> String {
     let mut rest = text.chars().peekable();
     let mut all = String::new();
@@ -422,14 +422,14 @@ fn with_stars(text: &str) -> String {
         }
         all.push('*');
     }
-    // What a command prints leaves no sign.
+    // The output of a command leaves no sign.
     if !all.contains('*') {
         all.push('*');
     }
     all
 }
 
-/// Every text within arguments.
+/// Returns every text within arguments.
 fn texts(arguments: &Value) -> Vec<&str> {
     fn within<'a>(value: &'a Value, all: &mut Vec<&'a str>) {
         match value {

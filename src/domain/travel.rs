@@ -10,9 +10,9 @@
 //!       |
 //!       +-- each host that could has said why it does not --> [finished: failed]
 //! ```
-//! An open task is queued and no host's. A host with a free place takes it in its turn at the store, so exactly one does; it is
-//! judged by the rules of its asker's host before, and by those of the taking host then. What both judge is the same: a host whose
-//! worker reaches further than what was allowed leaves the task to others.
+//! An open task is queued and belongs to no host. A host with a free place takes it in its turn at the store, so
+//! exactly one does. The rules of its asker's host judge the task first, those of the taking host later. Both judge
+//! the same: a host whose worker reaches further than was allowed leaves the task to others.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -29,43 +29,43 @@ use super::{
 };
 use provost_base::{AgentId, DaemonId, Digest, EffectId, HostId, HostRole, Timestamp};
 
-/// What a task carries along that may run on another host than its asker's.
+/// The data of a task that may run on another host than its asker's.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Travel {
-    /// The host at which it was asked for.
+    /// The host on which the task was asked for.
     pub home: HostId,
-    /// Who has asked, so that the rules of another host can judge it.
+    /// The asker, so that the rules of another host can judge the task.
     pub asker: Principal,
-    /// Who has granted it, where it needed an approval.
+    /// The approver that granted it, if it needed an approval.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub granted_by: Option<Principal>,
     /// The commit whose files it works on, on another host.
     pub commit: Box<str>,
     /// The worker for which it was allowed.
     pub judged: AbleWorker,
-    /// How often the host that has it tries it again.
+    /// The retries by the host that has the task.
     #[serde(default)]
     pub retries: Retries,
-    /// The effect by which that host starts it.
+    /// The effect by which that host starts the task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start: Option<EffectId>,
-    /// The daemons that do not take it, each with the reason.
+    /// The daemons that do not take the task, each with the reason.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub refused: Vec<(DaemonId, Box<str>)>,
 }
 
 impl Delegate {
-    /// The label that its host has to have.
+    /// Returns the label that its host must have.
     pub fn label(&self) -> Option<&str> {
         self.placement.as_ref()?.on.as_deref()
     }
 
-    /// Whether it waits for a host where none can do it now.
+    /// Checks whether the task waits for a host if no host can do it now.
     pub fn waits_for_host(&self) -> bool {
         self.placement.as_ref().is_some_and(|it| it.wait_for_host)
     }
 
-    /// Why its run has to be on its asker's host; `None` where it may be on another one.
+    /// Returns why its run has to be on its asker's host; `None` if it may be on another one.
     fn stays(&self) -> Option<&'static str> {
         match () {
             () if self.errand.is_some() => Some("a part of a job runs where the job does"),
@@ -77,30 +77,30 @@ impl Delegate {
 }
 
 impl Task {
-    /// Whether it waits for a host that takes it.
+    /// Checks whether the task waits for a host that takes it.
     pub fn is_open(&self) -> bool {
         self.travel.is_some() && self.daemon.is_alone() && self.state.is_queued()
     }
 
-    /// The commit whose files its run works on, where it runs on another host than its asker's.
+    /// Returns the commit whose files its run works on, if it runs on another host than its asker's.
     pub fn commit_away(&self) -> Option<&str> {
         self.travel.as_ref().filter(|it| it.home != self.daemon.host).map(|it| &*it.commit)
     }
 }
 
 impl AbleWorker {
-    /// Facts, with what is known of the worker.
+    /// Completes facts with the worker's properties.
     fn facts(self, facts: Facts) -> Facts {
         let Self { tier, network, git, secrets, .. } = self;
         Facts { worker_kind: Some(WorkerKind::Cli), tier, network, git, secrets, ..facts }
     }
 }
 
-/// Where a delegation can be done.
+/// The place where a delegation can be done.
 enum Destination {
-    /// Here, or by a worker that comes for it.
+    /// This host, or a worker that comes for its tasks.
     Here,
-    /// On another host alone, by such a worker.
+    /// Only another host, with such a worker.
     Away(AbleWorker),
 }
 
@@ -116,7 +116,7 @@ impl State {
         let placement = verb.placement.as_deref();
         let first = self.others().filter(|it| it.takes(verb)).min_by_key(|it| Reverse(self.free_at(it)));
         let is_known = self.abilities.iter().any(|it| it.workers.contains_key(&verb.worker));
-        // A name that no host starts is that of a worker that comes for its tasks.
+        // A name that no host starts belongs to a worker that comes for its tasks.
         let comes_by_itself = setting.is_none() && !is_known && !verb.waits_for_host();
         let able = match first {
             Some(it) => it.workers.get(&verb.worker).cloned().unwrap_or_default(),
@@ -150,7 +150,7 @@ impl State {
         format!("this host cannot start worker {}{with}", verb.worker)
     }
 
-    /// Why no host can do it now: who has the worker, and what stands in the way there.
+    /// Returns why no host can do it now: the hosts that have the worker, each with its obstacle.
     fn who_could(&self, verb: &Delegate) -> String {
         let mut said = vec![match verb.label() {
             Some(label) => {
@@ -176,10 +176,10 @@ impl State {
         said.join("; ")
     }
 
-    /// Completes facts with what is known of the worker where it would do this.
+    /// Completes facts with the worker's properties on the host that would do this.
     ///
     /// # Errors
-    /// [`Refusal::NotPlaced`] where no host can, [`Refusal::WorkerBroken`].
+    /// [`Refusal::NotPlaced`] if no host can, [`Refusal::WorkerBroken`].
     pub(super) fn facts_of(&self, verb: &Delegate, facts: Facts) -> Result<Facts, Refusal> {
         let able = match self.destination(verb, &facts)? {
             Destination::Here => return self.settings.facts_of(verb, facts),
@@ -188,7 +188,7 @@ impl State {
         Ok(able.facts(facts))
     }
 
-    /// The same for one that was asked for on another host, where that one has the worker: what is granted is what was asked there.
+    /// Completes the facts of a parked delegation, with the worker on the host that asked: the grant is for the request as made there.
     pub(super) fn facts_of_parked(&self, verb: &Delegate, parked: &Parked) -> Result<Facts, Refusal> {
         let asked_at = self.abilities.of(parked.daemon.host).filter(|_| !self.is_here(parked.daemon));
         match asked_at.and_then(|it| it.workers.get(&verb.worker)).filter(|_| verb.command().is_none()) {
@@ -197,7 +197,7 @@ impl State {
         }
     }
 
-    /// What a task carries along that may run on another host; `None` for one that stays.
+    /// Returns the data of a task that may run on another host; `None` for a task that stays.
     pub(super) fn travel_of(&self, who: &Principal, verb: &Delegate, facts: &Facts) -> Option<Box<Travel>> {
         if facts.worker_kind != Some(WorkerKind::Cli) || verb.stays().is_some() || self.here.is_alone() {
             return None;
@@ -222,7 +222,7 @@ impl State {
         }))
     }
 
-    /// Lets an allowed or granted task go to its worker. The only way there.
+    /// Hands an allowed or granted task on to its worker. This is the only way there.
     ///
     /// # Errors
     /// [`Refusal::Busy`], [`Refusal::Quota`].
@@ -233,7 +233,7 @@ impl State {
         policy: Digest,
         out: &mut Outbox,
     ) -> Result<Delegated, Refusal> {
-        // A granted task has its place already.
+        // A granted task is already counted.
         if self.tasks.get(task.id()).is_none() {
             self.tasks.room_for(&task.share(), &self.settings)?;
         }
@@ -255,7 +255,7 @@ impl State {
         Ok(self.hand_over(now, task, out))
     }
 
-    /// The task goes to its worker now, or waits for the host that takes it.
+    /// Hands the task to its worker now, or opens it for a host that takes it.
     pub(super) fn hand_over(&self, now: Timestamp, mut task: Task, out: &mut Outbox) -> Delegated {
         task.state = TaskState::Queued { until: now.after(self.settings.away_keep) };
         task.updated_at = now;
@@ -266,7 +266,7 @@ impl State {
                 out.append_event(EventKind::Queue(QueueEvent::TaskOpen { task: task.id().clone() }));
             }
             WorkerKind::Cli => {
-                // A task that has waited goes to the host that has accepted it.
+                // A task that has waited goes to the host that accepted it.
                 if task.daemon.is_alone() {
                     task.daemon = out.owner();
                 }
@@ -283,7 +283,7 @@ impl State {
         done
     }
 
-    /// Whether a task that could go to other hosts begins here, at its asker's.
+    /// Checks whether a task that could go to other hosts begins here, on its asker's host.
     fn begins_at_home(&self, task: &Task, out: &Outbox) -> bool {
         let is_here = |host: HostId| host == self.here.host;
         let at_home = task.travel.as_ref().is_some_and(|it| is_here(it.home)) && is_here(out.owner().host);
@@ -294,11 +294,11 @@ impl State {
             && (self.has_room_here() || !self.others().any(|it| task.may_go_to(it)))
     }
 
-    /// The host of a task has gone that could go to others: `false` where its end has to be said instead.
+    /// Handles a task whose host has gone, if the task may go to others; returns `false` if it has to end instead.
     pub(super) fn goes_on_elsewhere(&self, now: Timestamp, task: &Arc<Task>, out: &mut Outbox) -> bool {
         let Some(travel) = &task.travel else { return false };
         match task.state {
-            // Nothing of it was on that host.
+            // The task was not on that host yet.
             TaskState::Waiting | TaskState::Retrying { .. } => true,
             TaskState::Queued { .. } => {
                 self.reopen(now, task, out);
@@ -323,7 +323,7 @@ impl State {
         }
     }
 
-    /// A task whose run has not begun is any host's again.
+    /// Opens a task whose run has not begun for any host again.
     fn reopen(&self, now: Timestamp, task: &Task, out: &mut Outbox) {
         let mut task = task.clone();
         out.append_event(EventKind::Queue(QueueEvent::TaskOpen { task: task.id().clone() }));
@@ -332,7 +332,7 @@ impl State {
         out.put(Change::PutTask(Arc::new(task)));
     }
 
-    /// A daemon stops: tasks that it has taken and not begun are any host's again.
+    /// Opens the tasks that a stopping daemon has taken and not begun for any host again.
     pub(super) fn give_back_taken(&self, now: Timestamp, out: &mut Outbox) {
         let is_its =
             |it: &&Arc<Task>| it.daemon.host == self.here.host && it.state.is_queued() && it.travel.is_some();
@@ -347,13 +347,13 @@ impl State {
 }
 
 impl Task {
-    /// Why a daemon does not take it; `None` where it has not said so.
+    /// Returns why a daemon does not take the task; `None` if it has not refused it.
     pub(super) fn refused_by(&self, daemon: DaemonId) -> Option<&str> {
         let refused = &self.travel.as_ref()?.refused;
         refused.iter().find(|(it, _)| *it == daemon).map(|(_, why)| &**why)
     }
 
-    /// Whether another host may come for it.
+    /// Checks whether another host may take the task.
     pub(super) fn may_go_to(&self, host: &HostAbility) -> bool {
         let is_home = self.travel.as_ref().is_some_and(|it| it.home == host.daemon.host);
         let takes = if is_home { host.has(&self.order) } else { host.takes(&self.order) };
@@ -361,7 +361,7 @@ impl Task {
     }
 }
 
-/// Whether a delegation might go to another host, so that it has to be known which commit it works on.
+/// The query whether a delegation might go to another host, so that the commit that it works on must be known.
 #[derive(Clone, Debug)]
 pub struct MightTravel {
     /// The worker that is asked for.
@@ -380,7 +380,7 @@ impl View for MightTravel {
     }
 }
 
-/// The workers that other hosts take tasks for, each with these hosts and what they have joined for.
+/// The query for the workers for which other hosts take tasks, each with these hosts and their roles.
 #[derive(Clone, Copy, Debug)]
 pub struct WorkersElsewhere;
 
@@ -398,7 +398,7 @@ impl View for WorkersElsewhere {
     }
 }
 
-/// The daemon that decides here.
+/// The query for the daemon that decides here.
 #[derive(Clone, Copy, Debug)]
 pub struct HereIs;
 
@@ -410,7 +410,7 @@ impl View for HereIs {
     }
 }
 
-/// Whether this host only works for others.
+/// The query whether this host only works for others.
 #[derive(Clone, Copy, Debug)]
 pub struct OnlyWorks;
 
@@ -422,7 +422,7 @@ impl View for OnlyWorks {
     }
 }
 
-/// Whether other hosts take part.
+/// The query whether other hosts take part.
 #[derive(Clone, Copy, Debug)]
 pub struct HasOthers;
 

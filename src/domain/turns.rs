@@ -1,8 +1,8 @@
-//! Whose turn it is: the places in which workers run, and the tasks that wait for one.
+//! The order of tasks: the places in which workers run, and the tasks that wait for one.
 //!
-//! The order is: the priority, then the askers in turn, then the age. An asker that joins goes to the end of the round, so that one
-//! with five hundred waiting tasks and one with a single task begin one each. A task that cannot begin now, since its worker or its
-//! pool is full, keeps no other task from a free place. Nothing here is stored: after a start, the tasks join again.
+//! The order is: the priority, then the askers in turn, then the age. An asker that joins goes to the end of the round, so that an
+//! asker with five hundred waiting tasks and one with a single task begin one each. A task that cannot begin now, since its worker
+//! or its pool is full, keeps no other task from a free place. Nothing here is stored: after a start, the tasks join again.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -12,25 +12,25 @@ use super::view::View;
 use super::{Priority, Share, State, Task, WorkerKind};
 use provost_base::{AgentId, TaskId, Timestamp};
 
-/// What a task's turn depends on.
+/// The properties on which a task's turn depends.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Turn {
-    /// The task.
+    /// The task that waits.
     pub task: TaskId,
-    /// Its priority.
+    /// The task's priority.
     pub priority: Priority,
-    /// The asker that it counts for; names of one share are one asker.
+    /// The asker to which it counts; all names of one share are one asker.
     pub asker: Share,
     /// When it was accepted.
     pub since: Timestamp,
-    /// Its worker, and how many tasks that one may have at once.
+    /// The task's worker, and how many tasks that worker may have at once.
     pub worker: (AgentId, Option<u32>),
-    /// The pool of that worker, and how many tasks may run in it at once.
+    /// The worker's pool, and how many tasks may run in it at once.
     pub pool: Option<(Box<str>, u32)>,
 }
 
 impl Turn {
-    /// The turn of a task whose worker has so many places, in this pool.
+    /// Returns the turn of a task whose worker has so many places, in this pool.
     pub fn of(task: &Task, places: Option<u32>, pool: Option<(Box<str>, u32)>) -> Self {
         Self {
             task: task.id().clone(),
@@ -46,13 +46,13 @@ impl Turn {
 /// The number by which a task waits, or has a place.
 pub type TurnNo = u64;
 
-/// The places, those who have one, and those who wait.
+/// The places, the tasks that have one, and the tasks that wait.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Turns {
     places: usize,
     taken: BTreeMap<TurnNo, Turn>,
     waiting: BTreeMap<TurnNo, Turn>,
-    /// Of each asker that waits: how many waiting tasks it has, and when its last turn was.
+    /// For each asker that waits: the number of its waiting tasks, and when its last turn was.
     round: BTreeMap<Share, (usize, u64)>,
     at_workers: BTreeMap<AgentId, u32>,
     in_pools: BTreeMap<Box<str>, u32>,
@@ -61,12 +61,12 @@ pub struct Turns {
 }
 
 impl Turns {
-    /// So many places, all of them free.
+    /// Makes `places` places, all of them free.
     pub fn new(places: usize) -> Self {
         Self { places, ..Self::default() }
     }
 
-    /// A task waits from now on. It may have a place at once; see [`Turns::take_next`].
+    /// Adds a task to those that wait. It may get a place at once; see [`Turns::take_next`].
     pub fn join(&mut self, turn: Turn) -> TurnNo {
         self.last += 1;
         self.round.entry(turn.asker.clone()).or_insert((0, self.turns)).0 += 1;
@@ -74,12 +74,12 @@ impl Turns {
         self.last
     }
 
-    /// Whether one that waits could begin now.
+    /// Checks whether a waiting task could begin now.
     pub fn fits(&self, number: TurnNo) -> bool {
         self.waiting.get(&number).is_some_and(|turn| self.has_place(turn))
     }
 
-    /// The task whose turn it is; it has its place now. `None` when none of those that wait can begin.
+    /// Returns the task whose turn it is, which has its place now; `None` if no waiting task can begin.
     pub fn take_next(&mut self) -> Option<TurnNo> {
         if self.taken.len() >= self.places {
             return None;
@@ -94,7 +94,7 @@ impl Turns {
         Some(number)
     }
 
-    /// Gives one that waits its place, where it can begin now.
+    /// Gives a waiting task its place, if it can begin now.
     pub fn begin(&mut self, number: TurnNo) -> bool {
         if !self.fits(number) {
             return false;
@@ -112,7 +112,7 @@ impl Turns {
         true
     }
 
-    /// One waits no longer, or gives its place back.
+    /// Removes a task that no longer waits, or gives its place back.
     pub fn leave(&mut self, number: TurnNo) {
         self.stand_up(number);
         let Some(turn) = self.taken.remove(&number) else { return };
@@ -122,7 +122,7 @@ impl Turns {
         }
     }
 
-    /// How many wait.
+    /// Returns how many tasks wait.
     pub fn waiting(&self) -> usize {
         self.waiting.len()
     }
@@ -156,8 +156,8 @@ fn one_less<K: Ord>(counts: &mut BTreeMap<K, u32>, of: &K) {
 }
 
 impl State {
-    /// The place of each queued task among those that wait for its worker, or for the pool of that; the first is 1. Those of polling
-    /// workers are by age, since such a worker collects them so.
+    /// Returns the place of each queued task among those that wait for its worker, or for the worker's pool; the
+    /// first is 1. Those of polling workers are by age, the order in which such a worker collects them.
     pub(super) fn places_in_line(&self) -> BTreeMap<TaskId, usize> {
         let mut queued: Vec<&Arc<Task>> = self.tasks.iter().filter(|it| it.state.is_queued()).collect();
         queued.sort_by(|a, b| (a.created_at, a.id()).cmp(&(b.created_at, b.id())));
@@ -187,7 +187,7 @@ impl State {
     }
 }
 
-/// The place of a queued task in its line; `None` for one that is not queued.
+/// The query for the place of a queued task in its line; `None` for a task that is not queued.
 #[derive(Clone, Debug)]
 pub struct PlaceInLine(pub TaskId);
 

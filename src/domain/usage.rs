@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use provost_base::Json;
 
-/// Tokens, money and a model; nothing where the worker does not say.
+/// Tokens, money and a model; each is `None` if the worker does not report it.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Usage {
@@ -22,7 +22,7 @@ pub struct Usage {
     /// Tokens that came out of the service's cache.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cache_read: Option<u64>,
-    /// Tokens that were put into it.
+    /// Tokens that were put into that cache.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cache_write: Option<u64>,
     /// Money, in millionths of a US dollar.
@@ -34,7 +34,7 @@ pub struct Usage {
 }
 
 impl Usage {
-    /// The usage in the metadata of a report; `None` where there is none.
+    /// Returns the usage in the metadata of a report; `None` if there is none.
     pub fn of_metadata(metadata: Option<&Json>) -> Option<Self> {
         let metadata = metadata?.value();
         let number = |name: &str| metadata.get(name).and_then(Value::as_u64);
@@ -46,14 +46,14 @@ impl Usage {
             reasoning: number("tokens_reasoning"),
             cache_read: number("tokens_cache_read"),
             cache_write: number("tokens_cache_write"),
-            // Too large a claim is cut, and one below nothing is nothing.
+            // A claim that is too large is cut, and a negative one counts as zero.
             cost_microusd: cost.filter(|it| it.is_finite()).map(|it| (it * 1e6).round() as u64),
             model: text("model_reported").or_else(|| text("model_used")),
         };
         (usage != Self::default()).then_some(usage)
     }
 
-    /// Adds what another run has used. The newest model is the one that is named.
+    /// Adds the usage of another run. The newest model is the one that is named.
     pub fn add(&mut self, more: &Self) {
         let sum = |to: &mut Option<u64>, more: Option<u64>| {
             if let Some(more) = more {

@@ -1,11 +1,12 @@
-//! Users of a repository that several hosts share: what the person at each host, and the agents there, may do to what all share.
+//! Users of a repository that several hosts share: what the person at each host, and the agents there, may do with the shared state.
 //!
 //! ```text
 //!   viewer: looks   agent: and works   approver: and answers approvals   admin: and looks after users, tokens' owners and all agents
 //! ```
-//! Without a list, the users of all hosts are admins. The first entry begins it: who makes it is an admin from then on, and a host that is not in
-//! the list is a viewer's. The role holds for every caller at the host, with or without a proof, but not for a passkey: that is its owner's word, and
-//! not the host's that carries it. The host decides by it, and the daemons of the others check what it has decided.
+//! Without a list, the users of all hosts are admins. The first entry begins the list: its maker is an admin from
+//! then on, and a host without an entry has a viewer. The role holds for every caller at the host, with or without
+//! a proof, but not for a passkey: its word is its owner's, and not that of the host which carries it. The host
+//! decides by the role, and the daemons of the other hosts check its decisions.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -18,28 +19,28 @@ use super::{Change, Command, EventKind, Outbox, Principal, Proof, Refusal, Scope
 use provost_base::limits::{HOSTS_MAX, USER_NAME_BYTES_MAX};
 use provost_base::{HostId, Json, visible};
 
-/// The kind of the event that says so.
+/// The kind of the event that a user has changed.
 pub const USER_CHANGED: &str = "user.changed";
 
-/// What a user may do, from little to much.
+/// The rights of a user, from few to many.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum UserRole {
-    /// Looks, and changes nothing.
+    /// May look, and change nothing.
     Viewer,
-    /// Works and coordinates, and has agents do so; answers no approvals.
+    /// May work and coordinate, also through agents; may not answer approvals.
     Agent,
-    /// Answers approvals as well.
+    /// May answer approvals as well.
     Approver,
-    /// Changes users, and what belongs to other agents.
+    /// May change users, and the things of other agents.
     Admin,
 }
 
 impl UserRole {
-    /// All of them, in their order.
+    /// All roles, in their order.
     pub const ALL: [UserRole; 4] = [UserRole::Viewer, UserRole::Agent, UserRole::Approver, UserRole::Admin];
 
-    /// The word for it.
+    /// Returns the word for it.
     pub fn as_str(self) -> &'static str {
         match self {
             UserRole::Viewer => "viewer",
@@ -49,12 +50,12 @@ impl UserRole {
         }
     }
 
-    /// The role of this word.
+    /// Returns the role with this word.
     pub fn parse(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|it| it.as_str() == word)
     }
 
-    /// The least role whose users may use a verb with this right.
+    /// Returns the lowest role whose users may use a verb with this right.
     fn least_for(scope: Scope) -> Self {
         match scope {
             Scope::Read => UserRole::Viewer,
@@ -70,15 +71,15 @@ impl UserRole {
 /// The user of one host: the person who owns the state folder there.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct User {
-    /// The host.
+    /// The host that the user works at.
     pub host: HostId,
     /// The name for people.
     pub name: Box<str>,
-    /// What the user may do.
+    /// The role of the user.
     pub role: UserRole,
 }
 
-/// The list.
+/// The list of users.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Users(BTreeMap<HostId, Arc<User>>);
 
@@ -91,12 +92,12 @@ impl Users {
         self.0.remove(&host);
     }
 
-    /// All of them, by host.
+    /// Returns all users, by host.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<User>> {
         self.0.values()
     }
 
-    /// The role of a host's user.
+    /// Returns the role of a host's user.
     pub fn role_at(&self, host: HostId) -> UserRole {
         match self.0.get(&host) {
             Some(user) => user.role,
@@ -107,7 +108,7 @@ impl Users {
 }
 
 impl State {
-    /// Whether the role of this host's user lets the caller use such a verb.
+    /// Checks whether the role of this host's user lets the caller use such a verb.
     ///
     /// # Errors
     /// [`Refusal::RoleTooLow`].
@@ -119,7 +120,7 @@ impl State {
         if role >= needs { Ok(()) } else { Err(Refusal::RoleTooLow { role, needs }) }
     }
 
-    /// The caller with no more rights than the role of this host's user has.
+    /// Returns the caller with at most the rights that the role of this host's user has.
     pub(super) fn within_role<'a>(&self, who: &'a Principal) -> Cow<'a, Principal> {
         let role = self.users.role_at(self.here.host);
         let is_bound = !matches!(who.proof(), Proof::Internal | Proof::Passkey) && !self.here.is_alone();

@@ -13,7 +13,7 @@ use provost_base::{AgentId, Digest, RepoPath, Timestamp, Ttl};
 pub struct Earlier {
     /// The content before the first of these changes.
     pub content: Content,
-    /// When the first of them was seen.
+    /// When the first of these changes was seen.
     pub at: Timestamp,
 }
 
@@ -33,7 +33,7 @@ pub struct Version {
 pub struct KeptVersion {
     /// The path of the copy.
     pub path: RepoPath,
-    /// Digest of the whole copy, since other processes can write there.
+    /// The digest of the whole copy, since other processes can write there.
     pub digest: Digest,
     /// The file's permissions, on systems that have them.
     pub mode: Option<u32>,
@@ -49,12 +49,12 @@ pub struct Ahead {
 }
 
 impl Claim {
-    /// The file's content before the change that an agent reports at this moment.
+    /// Returns the file's content before the change that an agent reports at this moment.
     fn before(&self, now: Timestamp, window: Ttl) -> Content {
         self.earlier.filter(|it| it.at.after(window) >= now).map_or(self.content, |it| it.content)
     }
 
-    /// The earlier content of the file, after one more change was seen.
+    /// Returns the earlier content of the file, after one more change was seen.
     pub(super) fn earlier_after(&self, now: Timestamp, window: Ttl) -> Option<Earlier> {
         let running = self.earlier.filter(|it| it.at.after(window) >= now);
         running.or(Some(Earlier { content: self.content, at: now }))
@@ -62,7 +62,7 @@ impl Claim {
 }
 
 impl State {
-    /// Whether a change by this agent, or (with `None`) by an unknown one, would be a conflict.
+    /// Returns the conflict that a change by this agent, or (with `None`) by an unknown one, would make, if any.
     pub(super) fn ahead(&self, now: Timestamp, file: &RepoPath, by: Option<&AgentId>) -> Option<Ahead> {
         let claim = self.claims.get(file)?;
         let (Hold::Claimed { owner, .. } | Hold::Locked { owner, .. }) = &claim.held else { return None };
@@ -77,7 +77,7 @@ impl State {
         Some(Ahead { owner: owner.clone(), contents })
     }
 
-    /// Whether an agent can be excluded as the author of a change.
+    /// Checks whether an agent can be excluded as the author of a change.
     pub(super) fn is_away(&self, id: &AgentId) -> bool {
         self.crew.get(id).is_none_or(|it| it.standing == Standing::Offline)
     }

@@ -44,16 +44,16 @@ pub use switch::{AllSwitches, OneSwitch};
 pub use user::{AllUsers, AllUsersOut};
 pub use waits::{AllWaits, AllWaitsOut};
 
-/// A question. Asked of the engine, which answers between two batches.
+/// A query. The engine answers it between two batches.
 pub trait View: Send + 'static {
     /// The type of the answer.
     type Out: Send + 'static;
 
-    /// Reads it off the state.
+    /// Reads the answer from the state.
     fn look(self, now: Timestamp, state: &State) -> Self::Out;
 }
 
-/// All unfinished tasks, oldest first, with the totals of those that are finished.
+/// The query for all unfinished tasks, oldest first, with the totals of the finished ones.
 #[derive(Clone, Copy, Debug)]
 pub struct LiveTasks;
 
@@ -62,9 +62,9 @@ pub struct LiveTasks;
 pub struct LiveTasksOut {
     /// Unfinished tasks, oldest first.
     pub tasks: Vec<Arc<Task>>,
-    /// Completed and cancelled since the beginning.
+    /// The number of tasks completed or cancelled since the beginning.
     pub completed: u64,
-    /// Failed since the beginning.
+    /// The number of tasks failed since the beginning.
     pub failed: u64,
 }
 
@@ -78,18 +78,18 @@ impl View for LiveTasks {
     }
 }
 
-/// How many tasks there are. It costs the same however many those are.
+/// The query for the numbers of tasks. Its cost does not depend on these numbers.
 #[derive(Clone, Copy, Debug)]
 pub struct TaskCounts;
 
 /// Answer to [`TaskCounts`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TaskCountsOut {
-    /// Unfinished ones.
+    /// The number of unfinished tasks.
     pub live: usize,
-    /// Completed and cancelled since the beginning.
+    /// The number of tasks completed or cancelled since the beginning.
     pub completed: u64,
-    /// Failed since the beginning.
+    /// The number of tasks failed since the beginning.
     pub failed: u64,
 }
 
@@ -102,7 +102,7 @@ impl View for TaskCounts {
     }
 }
 
-/// The task of this id, if it is not finished.
+/// The query for the task with this id, if it is not finished.
 #[derive(Clone, Debug)]
 pub struct LiveTask(pub TaskId);
 
@@ -114,7 +114,7 @@ impl View for LiveTask {
     }
 }
 
-/// Everything that waits for approval, oldest first.
+/// The query for all commands that wait for approval, oldest first.
 #[derive(Clone, Copy, Debug)]
 pub struct Waiting;
 
@@ -126,7 +126,7 @@ impl View for Waiting {
     }
 }
 
-/// What the configuration says of a worker.
+/// The query for the settings of a worker.
 #[derive(Clone, Debug)]
 pub struct OneWorkerSetting(pub AgentId);
 
@@ -138,7 +138,7 @@ impl View for OneWorkerSetting {
     }
 }
 
-/// How many notification hooks are owed.
+/// The query for the number of notification hooks that are owed.
 #[derive(Clone, Copy, Debug)]
 pub struct HooksOwed;
 
@@ -150,7 +150,7 @@ impl View for HooksOwed {
     }
 }
 
-/// The waiting command of this number, if there is one.
+/// The query for the waiting command with this number, if it exists.
 #[derive(Clone, Copy, Debug)]
 pub struct WaitingOne(pub ApprovalId);
 
@@ -162,7 +162,7 @@ impl View for WaitingOne {
     }
 }
 
-/// Everybody who is known through any door, by name, each once.
+/// The query for all agents that are known through any door, by name, each once.
 #[derive(Clone, Copy, Debug)]
 pub struct KnownAgents;
 
@@ -173,19 +173,19 @@ pub struct KnownAgent {
     pub id: AgentId,
     /// The record of the agent, if it has registered or has a name for people.
     pub agent: Option<Arc<RegisteredAgent>>,
-    /// The doors that it uses: by which it has come since the daemon started, and where something is known of it.
+    /// The doors that it uses: those by which it has come since the daemon started, and those that have a record of it.
     pub doors: BTreeSet<Door>,
-    /// Last sign of life.
+    /// The time of its last sign of life.
     pub last_seen: Option<Timestamp>,
     /// Whether that was within [`super::ALIVE_FOR`].
     pub alive: bool,
-    /// The host where that was; `None` where a daemon writes alone.
+    /// The host of that sign of life; `None` if a daemon writes alone.
     pub host: Option<HostId>,
-    /// Whether that is another host than this daemon's.
+    /// Whether that host is another one than this daemon's.
     pub elsewhere: bool,
-    /// Messages that wait for it.
+    /// The number of messages that wait for it.
     pub mail: usize,
-    /// Unfinished tasks it asked for.
+    /// The number of unfinished tasks that it asked for.
     pub asked: u32,
 }
 
@@ -202,7 +202,7 @@ impl View for KnownAgents {
         for member in state.crew.iter() {
             all.entry(&member.id).or_default().insert(Door::AgentProtocol);
         }
-        // All spellings of a name are one agent there; its name on the other doors is the plain one.
+        // All spellings of a name are one agent there; its name at the other doors is the plain one.
         let letters: Vec<AgentId> = state.broker.iter().map(|it| AgentId::from(&it.slug)).collect();
         for id in &letters {
             all.entry(id).or_default().insert(Door::Broker);
@@ -231,7 +231,7 @@ impl View for KnownAgents {
     }
 }
 
-/// Process ids under which agents have registered, as the kernel told: a person's terminal is not below these.
+/// The query for process ids from the kernel under which agents have registered: a person's terminal is not below these.
 #[derive(Clone, Copy, Debug)]
 pub struct AgentPids;
 
@@ -243,10 +243,10 @@ impl View for AgentPids {
     }
 }
 
-/// The message with a task's last word, if it waits for an agent.
+/// The query for the message with a task's last word, if it waits for an agent.
 #[derive(Clone, Debug)]
 pub struct LastWord {
-    /// The agent in whose queue it would be.
+    /// The agent whose queue may have it.
     pub to: AgentId,
     /// The task that the word is about.
     pub task: TaskId,
@@ -260,7 +260,7 @@ impl View for LastWord {
     }
 }
 
-/// Whether an agent has mail that no connection is carrying.
+/// The query whether an agent has mail that no connection is carrying.
 #[derive(Clone, Debug)]
 pub struct HasMail(pub AgentId);
 
@@ -272,21 +272,21 @@ impl View for HasMail {
     }
 }
 
-/// Live locks, in the order of their first grants.
+/// The query for live locks, in the order of their first grants.
 #[derive(Clone, Debug, Default)]
 pub struct LiveLocks {
-    /// Only this agent's.
+    /// The agent whose locks are listed; `None` for all agents.
     pub holder: Option<AgentId>,
-    /// Only those in these files; empty for all.
+    /// The files whose locks are listed; empty for all files.
     pub files: Vec<RepoPath>,
 }
 
-/// Something an agent has, with what people call that agent.
+/// A thing that an agent has, with the agent's name for people.
 #[derive(Clone, Debug)]
 pub struct Named<T> {
     /// The thing that the agent has.
     pub it: T,
-    /// The name of the agent whose it is.
+    /// The name of the agent that has it.
     pub name: Option<Box<str>>,
 }
 
@@ -296,7 +296,7 @@ fn named<T>(state: &State, agent: &AgentId, it: T) -> Named<T> {
 }
 
 impl View for LiveLocks {
-    /// The locks, and the moment at which they were so.
+    /// The locks, and the moment of the answer.
     type Out = (Vec<Named<Arc<Lock>>>, Timestamp);
 
     fn look(self, now: Timestamp, state: &State) -> Self::Out {
@@ -311,7 +311,7 @@ impl View for LiveLocks {
     }
 }
 
-/// Everyone who waits for a lock, longest first.
+/// The query for all waits for locks, longest first.
 #[derive(Clone, Copy, Debug)]
 pub struct LockWaiters;
 
@@ -323,14 +323,14 @@ impl View for LockWaiters {
     }
 }
 
-/// Intents: active ones first, each group oldest first.
+/// The query for intents: active ones first, each group oldest first.
 #[derive(Clone, Debug, Default)]
 pub struct SomeIntents {
-    /// Only this agent's.
+    /// The agent whose intents are listed; `None` for all agents.
     pub agent: Option<AgentId>,
-    /// Only those for this file, in its one spelling or as their owners wrote it.
+    /// The file whose intents are listed, in its one spelling or as their owners wrote it.
     pub file: Option<Box<str>>,
-    /// Only those that stand so; those that live when nothing is said.
+    /// The status that the intents must have; `None` for all live ones.
     pub status: Option<IntentStatus>,
 }
 
@@ -351,7 +351,7 @@ impl View for SomeIntents {
     }
 }
 
-/// Live intents for these files.
+/// The query for live intents on these files.
 #[derive(Clone, Debug)]
 pub struct IntentsOn(pub Vec<RepoPath>);
 
@@ -367,12 +367,12 @@ impl View for IntentsOn {
     }
 }
 
-/// Contracts, oldest first.
+/// The query for contracts, oldest first.
 #[derive(Clone, Debug, Default)]
 pub struct SomeContracts {
-    /// Only those on this symbol, as `file:symbol` in its one spelling or as their proposers wrote it.
+    /// The symbol whose contracts are listed, as `file:symbol` in its one spelling or as their proposers wrote it.
     pub symbol: Option<Box<str>>,
-    /// Only those that stand so.
+    /// The status that the contracts must have.
     pub status: Option<ContractStatus>,
 }
 
@@ -391,7 +391,7 @@ impl View for SomeContracts {
     }
 }
 
-/// Contracts in force on symbols of these files, each file with its own, oldest first.
+/// The query for contracts in force on symbols of these files, each file with its own, oldest first.
 #[derive(Clone, Debug)]
 pub struct ContractsOn(pub Vec<RepoPath>);
 
@@ -403,7 +403,7 @@ impl View for ContractsOn {
     }
 }
 
-/// What a write does for its agent, as the configuration says.
+/// The query for the configured effect of a write on its agent's locks.
 #[derive(Clone, Copy, Debug)]
 pub struct AutoNow;
 
@@ -415,7 +415,7 @@ impl View for AutoNow {
     }
 }
 
-/// The host whose daemon is asked.
+/// The query for the host of the daemon.
 #[derive(Clone, Copy, Debug)]
 pub struct OwnHost;
 
@@ -427,7 +427,7 @@ impl View for OwnHost {
     }
 }
 
-/// Leases that were taken by writing, and locks that end with a commit as these do.
+/// The query for leases that were taken by writing, and for locks that end with a commit as these do.
 #[derive(Clone, Copy, Debug)]
 pub struct WrittenLeases;
 
@@ -435,14 +435,14 @@ impl View for WrittenLeases {
     type Out = Vec<Arc<Lock>>;
 
     fn look(self, _now: Timestamp, state: &State) -> Self::Out {
-        // Another host's work tree may be at the same path.
+        // Another host's work tree may have the same path.
         let written =
             |it: &&Arc<Lock>| !it.lapsed && it.ends_with_commit().is_some() && state.is_here(it.daemon);
         state.locks.iter().filter(written).cloned().collect()
     }
 }
 
-/// Locks that end with a process, with that process.
+/// The query for locks that end with a process, with that process.
 #[derive(Clone, Copy, Debug)]
 pub struct BoundLocks;
 
@@ -450,13 +450,13 @@ impl View for BoundLocks {
     type Out = Vec<Arc<Lock>>;
 
     fn look(self, _now: Timestamp, state: &State) -> Self::Out {
-        // Of another host the processes cannot be looked at.
+        // This host cannot look at another host's processes.
         let bound = |it: &&Arc<Lock>| !it.lapsed && it.process.is_some() && state.is_here(it.daemon);
         state.locks.iter().filter(bound).cloned().collect()
     }
 }
 
-/// The token of this digest, if it is good now.
+/// The query for the token with this digest, if it is valid now.
 #[derive(Clone, Copy, Debug)]
 pub struct GoodToken(pub Digest);
 
@@ -468,7 +468,7 @@ impl View for GoodToken {
     }
 }
 
-/// Every token that is good now, by agent.
+/// The query for every token that is valid now, by agent.
 #[derive(Clone, Copy, Debug)]
 pub struct GoodTokens;
 

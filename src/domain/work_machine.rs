@@ -1,13 +1,13 @@
-//! What a work machine may decide: a host that has joined with the role `worker`, and carries out tasks that other hosts have asked for.
+//! The limits of a work machine: a host that has joined with the role `worker`, and carries out tasks that other hosts have asked for.
 //!
 //! ```text
 //!   may: take an open task, run it, say how it has ended, and let go what has waited for that; what agents in its jails coordinate; ask
 //!        whether such an agent may use a tool; say what it can do, and leave
 //!   may not: answer, ask for tasks, change what runs elsewhere, tokens, passkeys, users, files and branches, or say that others have gone
 //! ```
-//! One rule serves both sides. The machine's own daemon asks it of each command before it changes anything, and refuses the command. Each
-//! other daemon asks it of each entry of such a machine before the entry is folded, so that a machine that has turned gains nothing by it.
-//! The time of leases, questions and waits is kept by full hosts alone, since a rule could not tell an early end from a true one.
+//! One rule serves both sides. The machine's own daemon applies it to each command before it changes anything, and refuses the command.
+//! Each other daemon applies it to each entry of such a machine before folding the entry, so that a compromised machine gains nothing. Only
+//! full hosts keep the time of leases, questions and waits, since a rule could not tell an early end from a true one.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

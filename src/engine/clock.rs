@@ -3,7 +3,7 @@
 //! There are two clocks that do not agree. The *system's clock* shows the time of day; a person, a time server or a
 //! virtual machine sets it, ahead or back. *Boot time* goes forward at a constant rate, sleep included, and means
 //! nothing to people. Durations (leases, approvals, limits) have to use the second, and recorded times should look
-//! like the first. [`SteadyClock`] goes by boot time, begins where the system's clock stands, and follows it so
+//! like the first. [`SteadyClock`] goes by boot time, begins at the time of the system's clock, and follows it so
 //! slowly that no duration is off by more than a hundredth. If the system's clock is far ahead and no duration is
 //! measured, it adopts that time at once; if the system's clock was set back, it waits for it.
 
@@ -14,24 +14,24 @@ use provost_base::Timestamp;
 use provost_base::limits::CLOCK_FOLLOWS_PART;
 use provost_system as system;
 
-/// A source of time. The real one is a [`SteadyClock`]; tests turn theirs by hand.
+/// A source of time. The real one is a [`SteadyClock`]; tests set theirs by hand.
 pub trait Clock: Send + Sync {
-    /// The time now. The engine never lets it run backwards.
+    /// Returns the time now. The engine never lets it run backwards.
     fn now(&self) -> Timestamp;
 
-    /// The time of the system's clock, which may be another one.
+    /// Returns the time of the system's clock, which may differ.
     fn wall(&self) -> Timestamp {
         self.now()
     }
 
-    /// From now on the time is not before this.
+    /// Keeps the clock from showing an earlier time than this.
     fn at_least(&self, _past: Timestamp) {}
 
-    /// Nothing is measured at the moment: what the system's clock is ahead may be taken up at once.
+    /// Lets the clock adopt a time of the system's clock that is ahead, since no duration is measured at the moment.
     fn catch_up(&self) {}
 }
 
-/// The system's clock as it is.
+/// The system's clock, unchanged.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SystemClock;
 
@@ -41,15 +41,15 @@ impl Clock for SystemClock {
     }
 }
 
-/// A clock that goes forward only. All clones are the same clock.
+/// A clock that only goes forward. All clones are the same clock.
 #[derive(Clone, Debug)]
 pub struct SteadyClock(Arc<Mutex<Steady>>);
 
 #[derive(Debug)]
 struct Steady {
-    /// Boot time when it was looked at last.
+    /// Boot time at the last look.
     boot: Duration,
-    /// The time that this clock showed then, in nanoseconds since the epoch.
+    /// The time that this clock showed at that look, in nanoseconds since the epoch.
     nanos: i128,
 }
 
@@ -102,19 +102,19 @@ impl Clock for SteadyClock {
     }
 }
 
-/// The clock of a store that several daemons share, which all of them go by: its time at the last turn, and what has passed since.
+/// The clock of a store that several daemons share, which all of them use: its time at the last turn, and the time passed since.
 pub(super) struct StoreClock {
     at: Mutex<(Timestamp, Instant)>,
     wall: Arc<dyn Clock>,
 }
 
 impl StoreClock {
-    /// A clock that begins at this time. This machine's own has no say but in the time of day.
+    /// Returns a clock that begins at this time. This machine's own clock only counts for the time of day.
     pub(super) fn at(time: Timestamp, wall: Arc<dyn Clock>) -> Self {
         Self { at: Mutex::new((time, Instant::now())), wall }
     }
 
-    /// The store has told the time.
+    /// Takes over the time that the store has given.
     pub(super) fn tell(&self, time: Timestamp) {
         let now = self.now().max(time);
         *self.at.lock().unwrap_or_else(PoisonError::into_inner) = (now, Instant::now());

@@ -1,6 +1,6 @@
 //! Empty queues of mail, which doors read without asking the engine.
 //!
-//! A HEARTBEAT that finds nothing is by far the most frequent request. The engine writes here before it answers, so
+//! By far the most frequent request is a HEARTBEAT that finds nothing. The engine writes here before it answers, so
 //! an outdated entry can only cause a superfluous request.
 
 use std::collections::HashMap;
@@ -12,19 +12,19 @@ use tokio::sync::Notify;
 use provost_base::limits::AGENTS_MAX;
 use provost_base::{AgentId, Timestamp, Ttl};
 
-/// How long an empty queue is believed to be empty; also how often the engine hears of a sign of life.
+/// The time for which an empty queue counts as empty; also the interval at which the engine learns of a sign of life.
 const IDLE_FOR: Ttl = Ttl::seconds_clamped(5);
 
 /// One agent's place among the empty queues.
 #[derive(Debug, Default)]
 pub struct QueueSlot {
     idle_until: AtomicI64,
-    /// Told whenever mail is queued.
+    /// Notified whenever mail is queued.
     pub arrived: Notify,
 }
 
 impl QueueSlot {
-    /// Whether the engine is known to have no mail for this agent at the moment.
+    /// Checks whether the engine is known to have no mail for this agent at the moment.
     pub fn is_idle(&self, now: Timestamp) -> bool {
         now.0 < self.idle_until.load(Ordering::Acquire)
     }
@@ -35,7 +35,7 @@ impl QueueSlot {
 pub struct EmptyQueues(RwLock<HashMap<AgentId, Arc<QueueSlot>>>);
 
 impl EmptyQueues {
-    /// An agent's place, made if there is none.
+    /// Returns an agent's place, and makes it if necessary.
     pub fn slot(&self, agent: &AgentId) -> Arc<QueueSlot> {
         if let Some(slot) = self.0.read().unwrap_or_else(PoisonError::into_inner).get(agent) {
             return slot.clone();

@@ -1,7 +1,7 @@
-//! Events as one encoder writes them: each is written once and handed to all readers of a door.
+//! Events in an encoder's form: each is encoded once and handed to all readers of a door.
 //!
-//! A fan-out listens to the engine once, from its first reader on. Its readers are followers: what they miss
-//! they read from the store, so no reader waits for another, and none misses an event.
+//! A fan-out listens to the engine once, from its first reader on. Its readers are followers: they read missed
+//! events from the store, so no reader waits for another, and none misses an event.
 
 use std::sync::{Arc, OnceLock};
 
@@ -17,11 +17,11 @@ use provost_domain::Event;
 
 /// An encoder's form of an event.
 pub trait Frame: Send + Sync + 'static {
-    /// How many bytes it takes.
+    /// Returns its size in bytes.
     fn bytes(&self) -> usize;
 }
 
-/// An event, and what an encoder has made of it.
+/// An event, with an encoder's form of it.
 pub struct Encoded<F> {
     /// The event as it was committed.
     pub event: Arc<Event>,
@@ -35,7 +35,7 @@ impl<F: Frame> Numbered for Encoded<F> {
     }
 }
 
-/// Writes an event; nothing of one that no reader wants.
+/// Encodes an event; returns `None` for an event that no reader wants.
 type Encode<F> = fn(&Event) -> Option<F>;
 
 fn encoded<F>(encode: Encode<F>, event: Arc<Event>) -> Option<Arc<Encoded<F>>> {
@@ -43,20 +43,20 @@ fn encoded<F>(encode: Encode<F>, event: Arc<Event>) -> Option<Arc<Encoded<F>>> {
     Some(Arc::new(Encoded { event, frame }))
 }
 
-/// Where the readers of one encoder come from.
+/// The source of the readers of one encoder.
 pub struct Fanout<F> {
     encode: Encode<F>,
     readers: OnceLock<broadcast::Sender<Held<Encoded<F>>>>,
 }
 
 impl<F: Frame> Fanout<F> {
-    /// A fan-out of what this encoder writes.
+    /// Returns a fan-out with this encoder.
     pub const fn new(encode: Encode<F>) -> Self {
         Self { encode, readers: OnceLock::new() }
     }
 
-    /// Events behind a cursor, or behind the newest: those of the store, and then each as it is committed, without a
-    /// gap. Must be called within the runtime.
+    /// Returns a follower of the events after a cursor, or after the newest: those of the store, and then each as
+    /// it is committed, without a gap. It must be called within the runtime.
     pub fn follow(&self, engine: &Engine, after: Option<EventSeq>) -> Follower<Encoded<F>> {
         let encode = self.encode;
         Follower::new(engine, self.subscribe(engine), after, move |event| encoded(encode, event))
@@ -66,7 +66,7 @@ impl<F: Frame> Fanout<F> {
         let mut first = None;
         let sender = self.readers.get_or_init(|| {
             let (sender, receiver) = broadcast::channel(STREAM_FRAMES_MAX);
-            // The listener is there before this returns, so that no event falls between the two.
+            // The listener exists before this returns, so that no event falls between the two.
             tokio::spawn(drive(engine.subscribe(), self.encode, sender.clone()));
             first = Some(receiver);
             sender
@@ -75,7 +75,7 @@ impl<F: Frame> Fanout<F> {
     }
 }
 
-/// Writes what is committed until the engine stops.
+/// Encodes committed events until the engine stops.
 async fn drive<F: Frame>(
     mut live: Listener,
     encode: Encode<F>,

@@ -1,4 +1,4 @@
-//! Events behind a cursor, then live: what a reader sees has no gaps.
+//! Events after a cursor, then live: a reader sees no gaps.
 //!
 //! A follower that is too slow for the live events goes back to the store, where it may leave out events that its
 //! reader does not want.
@@ -14,9 +14,9 @@ use provost_base::limits::{FOLLOWER_PAGE_BYTES_MAX, FOLLOWER_PAGE_MAX};
 use provost_domain::Event;
 use provost_store::{Reader, StoreError, StoredEvent};
 
-/// What a follower hands on: an event, or an encoder's form of it.
+/// An item that a follower hands on: an event, or an encoder's form of it.
 pub trait Numbered: Send + Sync + 'static {
-    /// The number of the event.
+    /// Returns the number of the event.
     fn seq(&self) -> EventSeq;
 }
 
@@ -26,10 +26,10 @@ impl Numbered for Event {
     }
 }
 
-/// Makes what is handed on of an event from the store; nothing of one that no reader wants.
+/// Makes the item for an event from the store; returns `None` for an event that no reader wants.
 type Make<T> = Box<dyn Fn(Arc<Event>) -> Option<Arc<T>> + Send + Sync>;
 
-/// Reads a page of events behind a number from the store.
+/// Reads a page of events after a number from the store.
 type ReadPage = Arc<dyn Fn(&mut dyn Reader, EventSeq) -> Result<Vec<StoredEvent>, StoreError> + Send + Sync>;
 
 /// One reader's place in the log.
@@ -44,7 +44,8 @@ pub struct Follower<T = Event> {
 }
 
 impl<T: Numbered> Follower<T> {
-    /// Behind a cursor, or behind the newest event. Listening has begun before, so that nothing falls between the two.
+    /// Returns a follower after a cursor, or after the newest event. Its listening has begun before, so that no
+    /// event falls between the two.
     pub(super) fn new(
         engine: &Engine,
         live: Listener<T>,
@@ -62,7 +63,7 @@ impl<T: Numbered> Follower<T> {
         }
     }
 
-    /// Leaves out events of the store that its reader does not want: `read` reads the next ones that it does, in order.
+    /// Leaves out events of the store that its reader does not want: `read` reads the next wanted ones, in order.
     #[must_use]
     pub fn reading(
         self,
@@ -71,15 +72,15 @@ impl<T: Numbered> Follower<T> {
         Self { read: Arc::new(read), ..self }
     }
 
-    /// Whether the event that was handed on last came from the store, and more of them may follow.
+    /// Checks whether the last event handed on came from the store, and more of them may follow.
     pub fn is_behind(&self) -> bool {
         !self.is_caught_up
     }
 
-    /// The next event. Waits for one where there is none; pruned events are passed over. May be dropped while it waits.
+    /// Returns the next event. Waits if there is none; pruned events are skipped. The future may be dropped while it waits.
     ///
     /// # Errors
-    /// When the store cannot be read, or the engine has stopped.
+    /// If the store cannot be read, or the engine has stopped.
     pub async fn next(&mut self) -> Result<Arc<T>, StoreError> {
         loop {
             if let Some(event) = self.ready().await? {
@@ -97,7 +98,7 @@ impl<T: Numbered> Follower<T> {
         }
     }
 
-    /// The next event that is there already, however long it takes to read it; `None` when there is no more.
+    /// Returns the next event that exists already, however long it takes to read it; `None` if there are no more.
     ///
     /// # Errors
     /// As for [`Follower::next`].
@@ -126,7 +127,7 @@ impl<T: Numbered> Follower<T> {
         }
     }
 
-    /// A live event, if the store has not shown it before.
+    /// Returns a live event, if the store has not shown it before.
     fn take(&mut self, event: Arc<T>) -> Option<Arc<T>> {
         (event.seq() > self.after).then(|| {
             self.after = event.seq();
@@ -134,8 +135,8 @@ impl<T: Numbered> Follower<T> {
         })
     }
 
-    /// Reads one page from the store; `false` where there was nothing more. A page has so many bytes, since each reader
-    /// that is behind holds one.
+    /// Reads one page from the store; returns `false` if there were no more events. A page has a bound in bytes,
+    /// since each reader that is behind holds one.
     async fn read_page(&mut self) -> Result<bool, StoreError> {
         let (read, after) = (Arc::clone(&self.read), self.after);
         let page = self.engine.read(move |store| read(store, after)).await?;
@@ -146,7 +147,7 @@ impl<T: Numbered> Follower<T> {
                 break;
             }
             self.after = stored.seq;
-            // A pruned event has no body any more; its place in the chain is all that is left.
+            // A pruned event has no body; only its place in the chain is left.
             self.page.extend(stored.event()?.map(Arc::new));
         }
         Ok(found)

@@ -8,11 +8,11 @@ use provost_base::limits::{EVENTS_BUFFERED_BYTES_MAX, LARGE_EVENT_BYTES_MIN};
 
 type Slot<T> = Mutex<Option<Arc<T>>>;
 
-/// An item on its way.
+/// An item on its way to readers.
 pub(super) enum Held<T> {
     Small(Arc<T>),
     Large(Arc<Slot<T>>),
-    /// Stands for items that the sender itself has missed.
+    /// Represents items that the sender itself has missed.
     Missed,
 }
 
@@ -27,7 +27,7 @@ impl<T> Clone for Held<T> {
 }
 
 impl<T> Held<T> {
-    /// The item, if it was not missed or taken back.
+    /// Returns the item, if it was not missed or taken back.
     pub(super) fn get(self) -> Option<Arc<T>> {
         match self {
             Self::Small(it) => Some(it),
@@ -39,7 +39,7 @@ impl<T> Held<T> {
 
 /// The large items of one sender.
 pub(super) struct Large<T> {
-    /// Those that some reader may not have had yet, oldest first.
+    /// The large items that some reader may not have read yet, oldest first.
     items: VecDeque<(Weak<Slot<T>>, usize)>,
     bytes: usize,
 }
@@ -51,7 +51,7 @@ impl<T> Default for Large<T> {
 }
 
 impl<T> Large<T> {
-    /// The item as it is handed to readers.
+    /// Returns the item in the form that readers get.
     pub(super) fn hold(&mut self, item: Arc<T>, bytes: usize) -> Held<T> {
         if bytes < LARGE_EVENT_BYTES_MIN {
             return Held::Small(item);
@@ -62,8 +62,8 @@ impl<T> Large<T> {
         Held::Large(large)
     }
 
-    /// Forgets items that all readers have had, and takes back the oldest where that is not enough. The newest stays. To be called
-    /// when the newest is on its way.
+    /// Forgets items that all readers have read, and takes back the oldest ones if that is not enough. The newest
+    /// stays. Call this when the newest is on its way.
     pub(super) fn make_room(&mut self) {
         while let Some((oldest, bytes)) = self.items.front() {
             let is_had = oldest.strong_count() == 0;

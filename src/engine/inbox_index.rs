@@ -17,20 +17,20 @@ use provost_domain::{PostChange, State};
 #[derive(Debug, Default)]
 pub struct InboxMark {
     newest: AtomicU64,
-    /// Whether an agent has it, or only readers wait for it.
+    /// Whether it belongs to an agent; if not, only readers wait at it.
     taken: std::sync::atomic::AtomicBool,
-    /// Told whenever there is something new.
+    /// Notified whenever there is a new message.
     pub arrived: Notify,
 }
 
 impl InboxMark {
-    /// The newest number in it; 0 while there is none.
+    /// Returns the newest number in it; 0 while it is empty.
     pub fn newest(&self) -> PostSeq {
         PostSeq(self.newest.load(Ordering::Acquire))
     }
 }
 
-/// The newest numbers of all inboxes, by slug, and the bell that wakes doors when one rises.
+/// The newest numbers of all inboxes, by slug, and the notice that wakes doors when one rises.
 #[derive(Debug, Default)]
 pub struct InboxIndex {
     boxes: RwLock<HashMap<Slug, Arc<InboxMark>>>,
@@ -38,13 +38,13 @@ pub struct InboxIndex {
 }
 
 impl InboxIndex {
-    /// The newest number in an inbox; 0 where there is none.
+    /// Returns the newest number in an inbox; 0 if there is no such inbox.
     pub fn newest(&self, slug: &Slug) -> PostSeq {
         let boxes = self.boxes.read().unwrap_or_else(PoisonError::into_inner);
         boxes.get(slug).map_or(PostSeq(0), |it| it.newest())
     }
 
-    /// Whether an agent has an inbox.
+    /// Checks whether an agent has an inbox.
     pub fn has(&self, slug: &Slug) -> bool {
         let boxes = self.boxes.read().unwrap_or_else(PoisonError::into_inner);
         boxes.get(slug).is_some_and(|it| it.taken.load(Ordering::Acquire))
@@ -55,14 +55,14 @@ impl InboxIndex {
         self.changed.notified().await;
     }
 
-    /// An inbox to wait at, made if there is none yet.
+    /// Returns an inbox to wait at, and makes it if necessary.
     pub fn at(&self, slug: &Slug) -> Arc<InboxMark> {
         if let Some(it) = self.boxes.read().unwrap_or_else(PoisonError::into_inner).get(slug) {
             return it.clone();
         }
         let mut boxes = self.boxes.write().unwrap_or_else(PoisonError::into_inner);
         if boxes.len() >= 2 * POST_AGENTS_MAX {
-            // Those that belong to no agent, and at which no reader waits.
+            // Inboxes without an agent and without a waiting reader are dropped.
             boxes.retain(|_, it| it.taken.load(Ordering::Acquire) || Arc::strong_count(it) > 1);
         }
         boxes.entry(slug.clone()).or_default().clone()
@@ -92,7 +92,7 @@ impl InboxIndex {
                 }
             }
             PostChange::DropMailbox(slug) => {
-                // Readers that wait at it go on waiting: its owner may come back.
+                // Readers that wait at it continue to wait: its owner may come back.
                 let it = self.at(slug);
                 it.taken.store(false, Ordering::Release);
                 it.newest.store(0, Ordering::Release);

@@ -1,4 +1,4 @@
-//! Events as they are committed, for the listeners of this moment.
+//! Events as they are committed, for the present listeners.
 //!
 //! The number of events that a listener may be behind has a bound, and so have the bytes of the large
 //! ones among them. A listener that is further behind gets an error, and reads the events that it has
@@ -16,18 +16,18 @@ use provost_base::EventSeq;
 use provost_base::limits::EVENTS_BUFFERED;
 use provost_domain::{Event, EventKind};
 
-/// Where listeners come from. Cheap to clone.
+/// The source of listeners. Cheap to clone.
 #[derive(Clone)]
 pub(super) struct Live {
     all: broadcast::Sender<Held<Event>>,
-    /// The same without messages between agents. These may be thousands a second, and each
-    /// wakes all its listeners.
+    /// The events without messages between agents, of which there may be thousands a second; each one wakes all its
+    /// listeners.
     beside_posts: broadcast::Sender<Held<Event>>,
     newest: Arc<AtomicU64>,
 }
 
 impl Live {
-    /// Listeners of an engine whose journal ends with this event.
+    /// Makes the listeners' source for an engine whose journal ends with this event.
     pub(super) fn behind(newest: EventSeq) -> Self {
         Self {
             all: broadcast::channel(EVENTS_BUFFERED).0,
@@ -44,12 +44,12 @@ impl Live {
         Listener(self.beside_posts.subscribe())
     }
 
-    /// The newest event. Who listens already, hears all that come after it.
+    /// Returns the newest event. A listener that exists already gets all later ones.
     pub(super) fn newest(&self) -> EventSeq {
         EventSeq(self.newest.load(Ordering::Acquire))
     }
 
-    /// The sender of the events. The engine has the only one.
+    /// Returns the sender of the events. Only the engine has one.
     pub(super) fn teller(&self) -> Teller {
         Teller { to: self.clone(), large: Large::default() }
     }
@@ -67,19 +67,19 @@ impl Live {
     }
 }
 
-/// The engine's end, by which it sends events to listeners.
+/// The engine's end, with which it sends events to listeners.
 pub(super) struct Teller {
     to: Live,
     large: Large<Event>,
 }
 
 impl Teller {
-    /// Tells all listeners, if there are any.
+    /// Sends an event to all listeners, if there are any.
     pub(super) fn tell(&mut self, event: Event) {
-        // Before anything is sent: a listener that does not see this number here hears of the event.
+        // This comes before the event is sent: a listener that does not see this number here gets the event.
         let before = self.to.newest.swap(event.seq.0, Ordering::AcqRel);
         if event.seq.0 != before + 1 {
-            // Numbers are dense. The events between are on record, though their commit was reported as failed.
+            // Numbers are dense. The events in between are on record, though their commit was reported as failed.
             self.to.send(Held::Missed, false);
         }
         let is_post = matches!(event.kind, EventKind::Published { .. });
@@ -93,28 +93,28 @@ impl Teller {
     }
 }
 
-/// Events after the newest, as they are committed, or an encoder's form of them.
+/// A listener for events after the newest, as they are committed, or for an encoder's form of them.
 pub struct Listener<T = Event>(pub(super) broadcast::Receiver<Held<T>>);
 
 impl<T> Listener<T> {
     /// Waits for the next event.
     ///
     /// # Errors
-    /// When some were missed, which are found in the store; or the engine has stopped.
+    /// If some events were missed, which the store has; or if the engine has stopped.
     pub async fn recv(&mut self) -> Result<Arc<T>, RecvError> {
         self.0.recv().await?.get().ok_or(RecvError::Lagged(1))
     }
 
-    /// The next event that is there already.
+    /// Returns the next event that exists already.
     ///
     /// # Errors
-    /// When there is none, some were missed, or the engine has stopped.
+    /// If there is none, if some were missed, or if the engine has stopped.
     pub fn try_recv(&mut self) -> Result<Arc<T>, TryRecvError> {
         self.0.try_recv()?.get().ok_or(TryRecvError::Lagged(1))
     }
 }
 
-/// How large an event is as text, which is about what it takes.
+/// Returns the size of an event as text, which is about the size that it takes.
 fn size_of(event: &Event) -> usize {
     struct Count(usize);
     impl io::Write for Count {
@@ -127,7 +127,7 @@ fn size_of(event: &Event) -> usize {
         }
     }
     let mut count = Count(0);
-    // It was stored as text a moment ago.
+    // The event was stored as text a moment ago.
     let _ = serde_json::to_writer(&mut count, event);
     count.0
 }

@@ -1,4 +1,4 @@
-//! How long things take, since the start: counted in steps of time, so that nothing grows and no thread waits to count.
+//! Measures how long things take, since the start: counted in steps of time, so that memory does not grow and no thread waits to count.
 
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -7,16 +7,16 @@ use std::time::Duration;
 use super::observed::{Observed, Watch};
 use provost_domain::{Door, VerbName};
 
-/// Steps within a doubling of time: a figure is too large by a quarter at the most.
+/// Steps within a doubling of time: a figure is too large by at most a quarter.
 const STEPS: u32 = 4;
 
-/// Doublings of a microsecond that are told apart: up to three days.
+/// Doublings of a microsecond that are distinguished: up to three days.
 const DOUBLINGS: u32 = 38;
 
 /// Durations, counted by steps.
 pub struct Durations {
     steps: [AtomicU64; (STEPS * DOUBLINGS) as usize],
-    /// All of them together, in microseconds.
+    /// The sum of all durations, in microseconds.
     sum_us: AtomicU64,
 }
 
@@ -26,41 +26,41 @@ impl Default for Durations {
     }
 }
 
-/// How many durations there were, by doublings of a microsecond.
+/// The numbers of durations, by doublings of a microsecond.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Histogram {
-    /// For each exponent that was asked for: how many took less than two to its power, in microseconds.
+    /// For each requested exponent: the number of durations below two to its power, in microseconds.
     pub below: Vec<(u32, u64)>,
-    /// How many there were.
+    /// The number of durations.
     pub count: u64,
-    /// All of them together, in microseconds.
+    /// The sum of all durations, in microseconds.
     pub sum_us: u64,
 }
 
-/// What is known of durations.
+/// A summary of durations.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Spread {
-    /// How many there were.
+    /// The number of durations.
     pub count: u64,
-    /// Half of them took no longer.
+    /// The time that half of them did not exceed.
     pub p50: Duration,
-    /// 99 of a hundred took no longer.
+    /// The time that 99 of a hundred did not exceed.
     pub p99: Duration,
 }
 
 impl Durations {
-    /// Counts one.
+    /// Counts a duration.
     pub fn note(&self, took: Duration) {
         self.note_us(u64::try_from(took.as_micros()).unwrap_or(u64::MAX));
     }
 
-    /// Counts one, which may also be a number of something else than microseconds.
+    /// Counts a duration, or a number in another unit.
     pub fn note_us(&self, us: u64) {
         self.steps[step(us)].fetch_add(1, Ordering::Relaxed);
         self.sum_us.fetch_add(us, Ordering::Relaxed);
     }
 
-    /// How many took less than each of these powers of two. The bounds lie between steps, so the counts are exact.
+    /// Returns how many were below each of these powers of two. The bounds lie between steps, so the counts are exact.
     pub fn histogram(&self, exponents: impl Iterator<Item = u32>) -> Histogram {
         let counts: Vec<u64> = self.steps.iter().map(|it| it.load(Ordering::Relaxed)).collect();
         let below = |exponent: u32| {
@@ -74,7 +74,7 @@ impl Durations {
         }
     }
 
-    /// What is known; `None` where there was none.
+    /// Returns the summary; `None` if nothing was counted.
     pub fn spread(&self) -> Option<Spread> {
         let counts: Vec<u64> = self.steps.iter().map(|it| it.load(Ordering::Relaxed)).collect();
         let count: u64 = counts.iter().sum();
@@ -91,32 +91,32 @@ impl Durations {
     }
 }
 
-/// The step that a duration of so many microseconds is in.
+/// Returns the step of a duration of so many microseconds.
 fn step(us: u64) -> usize {
     let us = us.max(1);
     let doubling = us.ilog2();
-    // What is beyond the doubling, in steps of it.
+    // The part beyond the doubling, in steps of the doubling.
     let part = (u128::from(us - (1 << doubling)) * u128::from(STEPS)) >> doubling;
     let all = (STEPS * DOUBLINGS - 1) as usize;
     (doubling as usize * STEPS as usize + usize::try_from(part).unwrap_or(0)).min(all)
 }
 
-/// The end of a step.
+/// Returns the end of a step.
 fn end(step: usize) -> Duration {
     let (doubling, part) = (step as u64 / u64::from(STEPS), step as u64 % u64::from(STEPS));
     Duration::from_micros((1_u64 << doubling) + (((part + 1) << doubling) / u64::from(STEPS)))
 }
 
-/// What the engine measures of itself.
+/// The engine's measures of itself.
 #[derive(Clone, Default)]
 pub struct Measures {
-    /// How long commits have taken.
+    /// The durations of commits.
     pub commits: Arc<Durations>,
-    /// How long agents have waited for locks that they got.
+    /// The times for which agents have waited for locks that they got.
     pub lock_waits: Arc<Durations>,
-    /// Commands that wait for the engine.
+    /// The number of commands that wait for the engine.
     queued: Arc<AtomicI64>,
-    /// What else is counted, once that is asked for.
+    /// Further counts, once they are requested.
     observed: Arc<OnceLock<Observed>>,
 }
 
@@ -126,26 +126,26 @@ impl Measures {
     }
 
     pub(crate) fn went(&self) {
-        // It may go before its sender has counted it.
+        // A command may leave the queue before its sender has counted it.
         self.queued.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// Has more counted from now on: commands, batches, tasks, calls and the store. Until then, it costs a look at one pointer.
+    /// Counts more from now on: commands, batches, tasks, calls and the store. Before that, the cost is a look at one pointer.
     pub fn observe(&self) {
         self.observed.get_or_init(Observed::default);
     }
 
-    /// What is counted since [`Measures::observe`]; `None` before that.
+    /// Returns the counts since [`Measures::observe`]; `None` before that.
     pub fn observed(&self) -> Option<&Observed> {
         self.observed.get()
     }
 
-    /// Watches a command on its way, where commands are counted.
+    /// Watches a command on its way, if commands are counted.
     pub(crate) fn watch(&self, door: Door, verb: VerbName) -> Watch<'_> {
         Watch::of(self.observed(), door, verb)
     }
 
-    /// How many commands wait for the engine at this moment.
+    /// Returns how many commands wait for the engine at this moment.
     pub fn queued(&self) -> u64 {
         u64::try_from(self.queued.load(Ordering::Relaxed)).unwrap_or(0)
     }

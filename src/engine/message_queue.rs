@@ -1,7 +1,6 @@
 //! Messages between agents that wait to be carried out.
 //!
-//! Whichever thread works with the core takes all of them at once. The order is that of
-//! [`MessageQueue::put`].
+//! Any thread that works with the core takes all of them at once. The order is that of [`MessageQueue::put`].
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -32,14 +31,14 @@ struct Inner {
 
 impl MessageQueue {
     fn inner(&self) -> MutexGuard<'_, Inner> {
-        // Each member is whole at every moment.
+        // Each member is consistent at every moment.
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Adds a message.
     ///
     /// # Errors
-    /// [`Refusal::Busy`] where too many wait; [`Refusal::Unavailable`] where the thread has ended.
+    /// [`Refusal::Busy`] if too many wait; [`Refusal::Unavailable`] if the thread has ended.
     pub(super) fn put(&self, message: Message) -> Result<(), Refusal> {
         let mut inner = self.inner();
         if inner.closed {
@@ -52,12 +51,12 @@ impl MessageQueue {
         Ok(())
     }
 
-    /// Whether a message waits.
+    /// Checks whether a message waits.
     pub(super) fn any(&self) -> bool {
         !self.inner().waiting.is_empty()
     }
 
-    /// Takes all that wait, and leaves the given vector, which is empty, for further ones.
+    /// Takes all waiting messages, and leaves the given empty vector for further ones.
     pub(super) fn take(&self, empty: Vec<Message>) -> Vec<Message> {
         let mut inner = self.inner();
         if inner.waiting.is_empty() {
@@ -66,7 +65,7 @@ impl MessageQueue {
         std::mem::replace(&mut inner.waiting, empty)
     }
 
-    /// Takes no further message. The senders of those that wait learn that the engine has ended.
+    /// Closes the queue to further messages. The senders of waiting ones learn that the engine has ended.
     fn close(&self) {
         let mut inner = self.inner();
         inner.closed = true;

@@ -1,8 +1,8 @@
 //! Order. One thread owns the core and the store; all others send it commands and wait.
 //!
 //! Promises: commands are applied one after another; the engine answers no command before its commit; an idle
-//! Provost commits each command at once and a busy one commits many with one flush, without any timer; reads
-//! never see uncommitted state. `domain` defines the meaning of commands, and `store` keeps the state.
+//! Provost commits each command at once and a busy one commits many with one flush, without any timer; reads never
+//! see uncommitted state. `domain` defines the meaning of commands, and `store` keeps the state.
 #![forbid(unsafe_code)]
 
 mod clock;
@@ -57,7 +57,7 @@ use provost_domain::{
     VerbName,
 };
 pub use provost_store::ENTRY_FORMAT;
-/// What a store promises of what is acknowledged, for doors.
+/// A store's protection of acknowledged writes, for doors.
 pub use provost_store::Protection;
 use provost_store::{JournalHead, Reader, Retention, Store, StoreError};
 use readers::Readers;
@@ -86,18 +86,18 @@ enum Envelope {
     },
     /// Messages wait among those whose senders do not need their numbers.
     Messages,
-    /// A commit beside the thread is over.
+    /// A commit on the second thread is over.
     Committed,
-    /// Another daemon may have committed something.
+    /// Another daemon may have committed an entry.
     Wake,
-    /// Something was given to a caller who went away before reading the answer.
+    /// A caller went away before it read an answer that gave it something.
     TakeBack(Principal, Given),
     Look(StateQuery),
-    /// Something waits among the repeated statuses.
+    /// A status waits among the repeated ones.
     Repeated,
     Reader(oneshot::Sender<Result<Box<dyn Reader>, StoreError>>),
     Head(oneshot::Sender<JournalHead>),
-    /// What can be searched is taken into the index, as far as a search waits for it.
+    /// Asks to index what can be searched, as far as a search waits for it.
     Index(oneshot::Sender<()>),
     SetJudge(Box<dyn Judge>),
     SetSettings(Box<Settings>),
@@ -106,7 +106,7 @@ enum Envelope {
 }
 
 impl Envelope {
-    /// Whether it needs nothing but what memory has.
+    /// Checks whether the request needs nothing but memory.
     fn only_looks(&self) -> bool {
         matches!(self, Envelope::Look(_) | Envelope::Reader(_) | Envelope::Head(_))
     }
@@ -122,22 +122,22 @@ pub struct Engine {
     repeats: Arc<Repeats>,
     messages: Arc<MessageQueue>,
     turns: Arc<Turns>,
-    /// Whether messages are acknowledged that are not on record.
+    /// Whether there are acknowledged messages that are not on record.
     received: Arc<AtomicBool>,
-    /// Tokens as they are committed, for doors to look at without asking.
+    /// Committed tokens, which doors read without asking the thread.
     tokens: Arc<TokenBoard>,
     readers: Arc<Readers>,
     clock: Arc<dyn Clock>,
     trouble: Trouble,
     measures: Measures,
-    /// Is cancelled when the thread ends. A handle keeps the channel of events open, so its end says nothing.
+    /// Cancelled when the thread ends. A handle keeps the channel of events open, so the channel's end does not show it.
     over: CancellationToken,
 }
 
-/// Loads the store and starts the engine's thread, for a store of one writer, or whose writers are believed.
+/// Loads the store and starts the engine's thread, for a store with one writer, or with trusted writers.
 ///
 /// # Errors
-/// When the store cannot be read or its journal does not verify.
+/// If the store cannot be read or its journal does not verify.
 pub fn start(
     store: Box<dyn Store>,
     judge: Box<dyn Judge>,
@@ -148,7 +148,7 @@ pub fn start(
     start_checking(store, judge, settings, clock, retention, Box::new(|_, _| Ok(())))
 }
 
-/// The same, with what is asked of each entry of another daemon before it is folded.
+/// Starts the engine with a check of each entry of another daemon before it is folded.
 ///
 /// # Errors
 /// As [`start`].
@@ -163,7 +163,7 @@ pub fn start_checking(
 ) -> Result<Started, StoreError> {
     let loaded = store.load(settings)?;
     let clock: Arc<dyn Clock> = Arc::from(clock);
-    // What is in the log already is not later than what comes, whatever the system's clock shows by now.
+    // An event in the log is never later than the next one, whatever the system's clock shows by now.
     let received = loaded.received.last().map_or(loaded.until, |it| it.at.max(loaded.until));
     clock.at_least(received);
     let of_store = store.is_shared().then(|| Arc::new(StoreClock::at(loaded.until, clock.clone())));
@@ -238,7 +238,7 @@ fn woken_by(store: &mut dyn Store, queue: &Arc<SyncSender<Envelope>>) -> Arc<Ato
     let (queue, woken) = (Arc::downgrade(queue), Arc::new(AtomicBool::new(false)));
     let said = woken.clone();
     store.wake_by(Box::new(move || {
-        // One call in the queue is enough, and a queue that is full wakes the engine as well.
+        // One call in the queue is enough, and a full queue wakes the engine as well.
         if !said.swap(true, Ordering::AcqRel)
             && let Some(queue) = queue.upgrade()
             && queue.try_send(Envelope::Wake).is_err()
@@ -267,7 +267,7 @@ impl Engine {
         }
     }
 
-    /// The same for a verb that policy has a say over, with what a service has found out about it.
+    /// Submits a verb that is subject to policy, with the facts that a service has found about it.
     ///
     /// # Errors
     /// A [`Refusal`]; then nothing has changed.
@@ -284,7 +284,7 @@ impl Engine {
         })
     }
 
-    /// Hands a command to the thread and waits until its outcome is committed. Each command of a door comes by here.
+    /// Hands a command to the thread and waits until its outcome is committed. Each command of a door passes here.
     async fn decided(&self, who: &Principal, command: Command, facts: Facts) -> Answered {
         let watch = self.measures.watch(who.door(), command.verb());
         let answer = self.asked(who, command, facts).await;
@@ -300,9 +300,9 @@ impl Engine {
         (&mut unread.answer).await.map_err(|_| gone())?
     }
 
-    /// Publishes a message for a sender that does not need its number, and waits until it is kept: it is on
-    /// record before anything that is asked afterwards, and soon in any case. A start carries out what was
-    /// kept and is not on record.
+    /// Publishes a message for a sender that does not need its number, and waits until it is kept: it is on record
+    /// before any later query is answered, and soon in any case. A start carries out kept messages that are not on
+    /// record.
     ///
     /// # Errors
     /// A [`Refusal`]; then nothing has changed.
@@ -315,34 +315,33 @@ impl Engine {
 
     async fn published(&self, who: Principal, post: Post) -> Result<(), Refusal> {
         let (reply, answer) = oneshot::channel();
-        // Where the thread's queue is full, it takes messages before it takes what is in there.
+        // If the thread's queue is full, the thread takes messages before it takes anything from there.
         self.messages.put(Message { who, post, reply })?;
         let turn = Turn(self);
-        // What other connections have sent by now comes into the same step. Each sender has its message
-        // carried out if no other one has done it, so that none depends on a thread that is busy with
-        // something else.
+        // Messages that other connections have sent by now come into the same step. Each sender has its message
+        // carried out if no other one has done so, so that none depends on a busy thread.
         tokio::task::yield_now().await;
         drop(turn);
         answer.await.map_err(|_| gone())?
     }
 
-    /// Answers a question from memory.
+    /// Answers a query from memory.
     ///
     /// # Errors
     /// [`Refusal::Busy`] or [`Refusal::Unavailable`].
     pub async fn view<V: View>(&self, view: V) -> Result<V::Out, Refusal> {
         let (reply, answer) = oneshot::channel();
         self.hand_over(Envelope::Look(Box::new(move |now, state| {
-            // The asker may have gone; no other caller wants the answer.
+            // The caller may have gone; no other caller wants the answer.
             let _ = reply.send(view.look(now, state));
         })))?;
         answer.await.map_err(|_| gone())
     }
 
-    /// Takes in a status that says again what its agent has said last, and answers whether that was one. It
-    /// is on record before anything that is asked of the engine afterwards, and soon in any case.
+    /// Takes in a status that repeats its agent's last one, and returns whether it was a repeat. It is on record
+    /// before any later request to the engine is answered, and soon in any case.
     pub fn repeats(&self, who: &Principal, post: &Post) -> bool {
-        // A queue that is full makes the engine look as well.
+        // A full queue makes the engine look as well.
         match self.repeats.take(who, post) {
             Taken::No => return false,
             Taken::Yes => {}
@@ -353,7 +352,7 @@ impl Engine {
         true
     }
 
-    /// Waits until what was taken in before is on record, so that the store shows it.
+    /// Waits until everything taken in before is on record, so that the store shows it.
     async fn settled(&self) {
         if self.repeats.any() || self.received.load(Ordering::Acquire) {
             let (reply, done) = oneshot::channel();
@@ -361,14 +360,14 @@ impl Engine {
                 // The reader may have given up.
                 let _ = reply.send(());
             });
-            // An engine that has stopped, or is too busy, has nothing that could be waited for.
+            // If the engine has stopped, or is too busy, there is nothing to wait for.
             if self.hand_over(Envelope::Look(look)).is_ok() {
                 let _ = done.await;
             }
         }
     }
 
-    /// Opens the store once more, to be read only.
+    /// Opens the store once more, only for reading.
     async fn reader(&self) -> Result<Box<dyn Reader>, StoreError> {
         let (reply, answer) = oneshot::channel();
         let stopped = || StoreError::Stopped("the engine has stopped".into());
@@ -387,7 +386,7 @@ impl Engine {
         done.await.map_err(|_| gone())
     }
 
-    /// Where the journal's chain ends at the moment.
+    /// Returns the present end of the journal's chain.
     ///
     /// # Errors
     /// [`Refusal::Busy`] or [`Refusal::Unavailable`].
@@ -414,7 +413,7 @@ impl Engine {
         self.hand_over(Envelope::SetSettings(Box::new(settings)))
     }
 
-    /// Takes over what the repository says of who owns which files.
+    /// Takes over the repository's statement of who owns which files.
     ///
     /// # Errors
     /// [`Refusal::Busy`] or [`Refusal::Unavailable`].
@@ -422,91 +421,89 @@ impl Engine {
         self.hand_over(Envelope::SetCodeOwners(owners))
     }
 
-    /// The time that everything is measured in, and that the log has. It goes forward only.
+    /// Returns the time that measures everything, and that the log has. It only goes forward.
     pub fn now(&self) -> Timestamp {
         self.clock.now()
     }
 
-    /// Whether the thread has ended, so that nothing is answered any more.
+    /// Checks whether the thread has ended, so that requests are no longer answered.
     pub fn is_over(&self) -> bool {
         self.over.is_cancelled()
     }
 
-    /// Why the store takes nothing at present, for a person; none while it does.
+    /// Returns why the store takes no writes at present, for a person; `None` while it does.
     pub fn trouble(&self) -> Option<Box<str>> {
         self.trouble.why()
     }
 
-    /// A problem of the store that a person should know though it still takes every write; `None`
-    /// where all is well.
+    /// Returns a problem of the store that a person should know though it still takes every write; `None` if all is
+    /// well.
     pub fn note(&self) -> Option<Box<str>> {
         self.trouble.note()
     }
 
-    /// How the database stands that has the state; `None` where the state folder has it.
+    /// Returns the state of the database that has the state; `None` if the state folder has it.
     pub fn standing(&self) -> Option<Standing> {
         self.trouble.standing()
     }
 
-    /// Has the thread look at the time, which may have gone on while the machine slept.
+    /// Makes the thread look at the time, which may have gone on while the machine slept.
     pub fn wake(&self) {
-        // A queue that is full wakes it as well.
+        // A full queue wakes the thread as well.
         let _ = self.hand_over(Envelope::Look(Box::new(|_, _| {})));
     }
 
-    /// Events after the newest, as they are committed.
+    /// Returns a listener for events after the newest, as they are committed.
     pub fn subscribe(&self) -> Listener {
         self.events.listen()
     }
 
-    /// The same but for messages between agents, for those who stand by for long and have nothing to do with
-    /// these.
+    /// Returns such a listener without messages between agents, for long-lived listeners that do not need these.
     pub fn subscribe_beside_posts(&self) -> Listener {
         self.events.listen_beside_posts()
     }
 
-    /// Events behind a cursor, then live; never skips one.
+    /// Returns a follower of the events after a cursor, then live; it never skips one.
     pub fn follow(&self, after: EventSeq) -> Follower {
         Follower::new(self, self.subscribe(), Some(after), Some)
     }
 
-    /// Events after the newest; never skips one, but for messages between agents.
+    /// Returns a follower of the events after the newest; it never skips one, except messages between agents.
     pub fn follow_beside_posts(&self) -> Follower {
         Follower::new(self, self.subscribe_beside_posts(), None, Some)
     }
 
-    /// The empty queues, which doors read without asking the engine.
+    /// Returns the empty queues, which doors read without asking the engine.
     pub fn board(&self) -> &EmptyQueues {
         &self.board
     }
 
-    /// The newest number in every inbox of the broker's.
+    /// Returns the newest number in every inbox of the broker.
     pub fn letterboxes(&self) -> &InboxIndex {
         &self.letterboxes
     }
 
-    /// Whether a name is reserved by a token, so that this proof alone does not speak for it.
+    /// Checks whether a token reserves a name, so that this proof alone does not suffice for it.
     pub fn is_taken(&self, agent: &AgentId, proof: Proof) -> bool {
         self.tokens.is_taken(agent, proof, self.now())
     }
 
-    /// For how long the token of this digest is good from now; `None` if it is not.
+    /// Returns for how long the token with this digest is valid from now; `None` if it is not valid.
     pub fn is_good_for(&self, token: &Digest) -> Option<Duration> {
         self.tokens.good_for(token, self.now())
     }
 
-    /// Notified when tokens have come or gone, and when the engine's time has passed on faster than timers
-    /// know.
+    /// Returns the notice of changed tokens, also sent when the engine's time has gone on faster than timers know.
     pub fn token_changes(&self) -> &Arc<Notify> {
         self.tokens.changed()
     }
 
-    /// Gives a message back whose carrier has gone; what cannot be handed over waits for the next start.
+    /// Gives back a message whose carrier has gone; if that cannot be handed over, the message waits for the next start.
     pub fn put_back(&self, who: &Principal, seq: MailSeq) {
         let _ = self.hand_over(Envelope::TakeBack(who.clone(), Given::Mail(seq)));
     }
 
-    /// Ends the thread after what is already queued. Later commands are refused.
+    /// Ends the thread after the requests that are already queued. Later commands are refused.
     pub fn stop(&self) {
         // A full queue empties within milliseconds; blocking here would stop the runtime with it.
         let mut envelope = Envelope::Stop;
@@ -525,27 +522,27 @@ impl Engine {
         Ok(())
     }
 
-    /// What the engine measures of itself.
+    /// Returns the engine's measures of itself.
     pub fn measures(&self) -> &Measures {
         &self.measures
     }
 }
 
-/// The duty to have messages carried out that wait, also where their sender goes.
+/// The duty to carry out waiting messages, even if their sender goes away.
 struct Turn<'a>(&'a Engine);
 
 impl Drop for Turn<'_> {
     fn drop(&mut self) {
-        // What a panic has broken, the engine's thread finds.
+        // The engine's thread finds out what a panic has broken.
         let step = AssertUnwindSafe(|| self.0.turns.step_at_door());
         if std::thread::panicking() || catch_unwind(step).unwrap_or(true) {
-            // Where the thread's queue is full, it takes messages before it takes what is in there.
+            // If the thread's queue is full, the thread takes messages before it takes anything from there.
             let _ = self.0.hand_over(Envelope::Messages);
         }
     }
 }
 
-/// An answer that its caller may give up waiting for at any moment. A message in it goes back to its queue.
+/// An answer whose caller may stop waiting at any moment. A message in it goes back to its queue.
 struct Unread<'a> {
     engine: &'a Engine,
     who: &'a Principal,
@@ -558,13 +555,13 @@ impl Drop for Unread<'_> {
         if let Ok(answer) = self.answer.try_recv()
             && let Some(given) = Given::by(&answer)
         {
-            // A full queue or an engine that stops leaves mail to the next start, and locks to their time.
+            // If the queue is full or the engine stops, mail is left to the next start, and locks to their time.
             let _ = self.engine.hand_over(Envelope::TakeBack(self.who.clone(), given));
         }
     }
 }
 
-/// What an answer gives to its caller alone. It is given back when the caller has gone before the answer.
+/// The part of an answer that only its caller has. It is given back if the caller has gone before the answer.
 enum Given {
     Mail(MailSeq),
     Lock(SymbolPath, Fence),
@@ -584,7 +581,7 @@ impl Given {
     }
 }
 
-/// The reply of a verb, out of all replies.
+/// Returns the reply of a verb, out of all replies.
 fn paired<R: TryFrom<Reply>>(reply: Reply) -> R {
     reply.try_into().map_err(|_| ()).expect("the table of verbs pairs each verb with its reply")
 }

@@ -1,7 +1,7 @@
-//! What is counted for those who look at the daemon from outside, once that is asked for: commands by door, verb and outcome, batches,
-//! ends of tasks, calls to models and the answers of the store.
+//! Counts for observers of the daemon from outside, once they are requested: commands by door, verb and outcome,
+//! batches, ends of tasks, calls to models and the answers of the store.
 //!
-//! Counting is an addition to a number in memory, on the thread that has the outcome. Until it is asked for, nothing of this exists.
+//! Counting is an addition to a number in memory, on the thread that has the outcome. Before counts are requested, none of this exists.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -17,7 +17,7 @@ use provost_domain::{
 };
 use provost_store::{HostBeat, HostState};
 
-/// What has become of a command.
+/// The outcome of a command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Outcome {
     /// It was carried out.
@@ -26,9 +26,9 @@ pub enum Outcome {
     Parked,
     /// A rule or the configuration forbids it.
     Denied,
-    /// It was refused for what it asks.
+    /// It was refused because of its content.
     Refused,
-    /// There was no room for it, in the queue or in its caller's share.
+    /// The queue, or its caller's share, had no room for it.
     Full,
     /// The store or the system could not serve it.
     Unavailable,
@@ -37,11 +37,11 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// All of them.
+    /// All outcomes.
     pub const ALL: [Self; 7] =
         [Self::Done, Self::Parked, Self::Denied, Self::Refused, Self::Full, Self::Unavailable, Self::Left];
 
-    /// The word for it.
+    /// Returns the word for it.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Done => "done",
@@ -54,7 +54,7 @@ impl Outcome {
         }
     }
 
-    /// Whether what was asked for was done; `None` where that is open.
+    /// Returns whether the command was carried out; `None` if that is open.
     pub fn is_done(self) -> Option<bool> {
         match self {
             Self::Done => Some(true),
@@ -90,7 +90,7 @@ impl Outcome {
     }
 }
 
-/// How a task has ended.
+/// The way in which a task has ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TaskEnd {
     /// Its work is done.
@@ -102,10 +102,10 @@ pub enum TaskEnd {
 }
 
 impl TaskEnd {
-    /// All of them.
+    /// All ends.
     pub const ALL: [Self; 3] = [Self::Completed, Self::Failed, Self::Cancelled];
 
-    /// The word for it.
+    /// Returns the word for it.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Completed => "completed",
@@ -115,22 +115,22 @@ impl TaskEnd {
     }
 }
 
-/// What was found out of a commit whose answer was lost.
+/// The later finding about a commit whose answer was lost.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Found {
-    /// It is stored.
+    /// The batch is stored.
     Stored,
-    /// It is not.
+    /// The batch is not stored.
     NotStored,
-    /// That cannot be known any more.
+    /// It can no longer be found out.
     Never,
 }
 
 impl Found {
-    /// All of them.
+    /// All findings.
     pub const ALL: [Self; 3] = [Self::Stored, Self::NotStored, Self::Never];
 
-    /// The word for it.
+    /// Returns the word for it.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Stored => "stored",
@@ -149,12 +149,12 @@ pub const HOST_STATES: [(HostState, &str); 5] = [
     (HostState::Removed, "removed"),
 ];
 
-/// What a worker's runs have used since the start.
+/// The usage of a worker's runs since the start.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct WorkerUse {
     /// Calls to models and their tokens, as the proxy has counted them.
     pub counted: Counted,
-    /// What those cost that have a price, in millionths of a US dollar.
+    /// The cost of those that have a price, in millionths of a US dollar.
     pub microusd: u64,
     /// Calls of models without a price.
     pub unpriced_calls: u64,
@@ -166,39 +166,39 @@ pub struct WorkerUse {
     pub refused: u64,
 }
 
-/// All that is counted.
+/// All counts.
 pub struct Observed {
-    /// By verb, then by door, then by outcome.
+    /// The numbers of commands, by verb, then by door, then by outcome.
     commands: Box<[AtomicU64]>,
-    /// From the call to the answer, by door.
+    /// The times from the call to the answer, by door.
     command_times: Box<[Durations]>,
-    /// How many commands a commit had.
+    /// The numbers of commands in a commit.
     pub batches: Durations,
-    /// How long the turn at a shared store was waited for.
+    /// The waits for the turn at a shared store.
     pub turns: Durations,
-    /// From a task's acceptance to its end, by that end.
+    /// The times from a task's acceptance to its end, by the kind of end.
     tasks: [Durations; TaskEnd::ALL.len()],
-    /// How often the store has refused or failed.
+    /// The number of times that the store has refused or failed.
     store_errors: AtomicU64,
     unknown: [AtomicU64; Found::ALL.len()],
     hosts: [AtomicU64; HOST_STATES.len()],
     used: Mutex<BTreeMap<Box<str>, WorkerUse>>,
     began: Instant,
-    /// When the store answered last, in milliseconds since `began`.
+    /// When the store last answered, in milliseconds since `began`.
     answered: AtomicU64,
     /// Whether other daemons write to the store, too.
     shared: AtomicBool,
     log_head: AtomicU64,
-    /// Requests to a collector: by signal, those that it has taken and the others.
+    /// Requests to a collector: for each signal, those that the collector accepted and the others.
     exported: [[AtomicU64; 2]; Signal::ALL.len()],
     spans_dropped: AtomicU64,
-    /// One of so many commands is sampled; none where it is zero.
+    /// One in this many commands is sampled; zero means none.
     sampled: AtomicU64,
     commands_seen: AtomicU64,
     samples: Mutex<Vec<Sample>>,
 }
 
-/// What is sent to a collector.
+/// A kind of data that is sent to a collector.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Signal {
     /// Spans.
@@ -208,10 +208,10 @@ pub enum Signal {
 }
 
 impl Signal {
-    /// Both.
+    /// Both signals.
     pub const ALL: [Self; 2] = [Self::Traces, Self::Metrics];
 
-    /// The word for it.
+    /// Returns the word for it.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Traces => "traces",
@@ -225,13 +225,13 @@ impl Signal {
 pub struct Sample {
     /// The verb.
     pub verb: VerbName,
-    /// The door by which it came.
+    /// The door at which it came.
     pub door: Door,
-    /// What has become of it.
+    /// The outcome of the command.
     pub outcome: Outcome,
-    /// How long ago it was answered, when it is taken out.
+    /// When it was answered.
     pub answered: Instant,
-    /// From the call to the answer.
+    /// The time from the call to the answer.
     pub took: Duration,
 }
 
@@ -262,16 +262,16 @@ impl Default for Observed {
     }
 }
 
-/// The place of a count of commands.
+/// Returns the place of a count of commands.
 fn cell(verb: VerbName, door: Door, outcome: Outcome) -> usize {
     (verb as usize * Door::ALL.len() + door as usize) * Outcome::ALL.len() + outcome as usize
 }
 
-/// The name under which workers are counted that are too many.
+/// The name under which workers are counted when there are too many.
 const OTHERS: &str = "(others)";
 
 impl Observed {
-    /// Commands that were counted: verb, door, outcome and how many, without those that did not come.
+    /// Returns the counts of commands: verb, door, outcome and number, without those that did not occur.
     pub fn commands(&self) -> Vec<(VerbName, Door, Outcome, u64)> {
         let mut found = Vec::new();
         for verb in VerbName::ALL {
@@ -287,48 +287,48 @@ impl Observed {
         found
     }
 
-    /// How long commands of a door took, from the call to the answer.
+    /// Returns the times of commands of a door, from the call to the answer.
     pub fn command_times(&self, door: Door) -> &Durations {
         &self.command_times[door as usize]
     }
 
-    /// How long tasks took that have ended so.
+    /// Returns the times of tasks with this kind of end.
     pub fn tasks(&self, end: TaskEnd) -> &Durations {
         &self.tasks[end as usize]
     }
 
-    /// How often the store has refused or failed.
+    /// Returns how often the store has refused or failed.
     pub fn store_errors(&self) -> u64 {
         self.store_errors.load(Ordering::Relaxed)
     }
 
-    /// Commits whose answer was lost, by what was found out later.
+    /// Returns how many commits lost their answer, by the later finding.
     pub fn unknown(&self, found: Found) -> u64 {
         self.unknown[found as usize].load(Ordering::Relaxed)
     }
 
-    /// How many hosts the store knows, by the place of their state in [`HOST_STATES`].
+    /// Returns how many hosts the store knows, by the place of their state in [`HOST_STATES`].
     pub fn hosts(&self) -> [u64; HOST_STATES.len()] {
         std::array::from_fn(|at| self.hosts[at].load(Ordering::Relaxed))
     }
 
-    /// What the runs of each worker have used. There is a bound on how many are told apart.
+    /// Returns the usage of each worker's runs. The number of workers that are distinguished has a bound.
     pub fn used(&self) -> Vec<(Box<str>, WorkerUse)> {
         self.uses().iter().map(|(worker, it)| (worker.clone(), it.clone())).collect()
     }
 
-    /// How long ago the store answered last.
+    /// Returns the time since the store last answered.
     pub fn store_silent_for(&self) -> Duration {
         let answered = Duration::from_millis(self.answered.load(Ordering::Relaxed));
         self.began.elapsed().saturating_sub(answered)
     }
 
-    /// The last entry that this daemon has of a log that it shares; `None` where it shares none.
+    /// Returns the last entry of the shared log that this daemon has; `None` if it shares none.
     pub fn log_head(&self) -> Option<u64> {
         self.shared.load(Ordering::Relaxed).then(|| self.log_head.load(Ordering::Relaxed))
     }
 
-    /// Counts what went over the network of a worker's run.
+    /// Counts the network traffic of a worker's run.
     pub fn network(&self, worker: &AgentId, sent: u64, received: u64, refused: u64) {
         self.used_by(worker, |it| {
             it.sent = it.sent.saturating_add(sent);
@@ -337,38 +337,38 @@ impl Observed {
         });
     }
 
-    /// Takes a sample of one in so many commands from now on; zero takes none.
+    /// Samples one in `one_in` commands from now on; zero samples none.
     pub fn sample(&self, one_in: u32) {
         self.sampled.store(u64::from(one_in), Ordering::Relaxed);
     }
 
-    /// The samples since they were taken last.
+    /// Returns the samples since the last call.
     pub fn take_samples(&self) -> Vec<Sample> {
         std::mem::take(&mut *self.samples.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// A request to a collector has ended so.
+    /// Counts a request to a collector that has ended.
     pub fn exported(&self, signal: Signal, taken: bool) {
         self.exported[signal as usize][usize::from(!taken)].fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Requests to a collector: how many it has taken, and how many it has not.
+    /// Returns how many requests to a collector it has accepted, and how many it has not.
     pub fn exports(&self, signal: Signal) -> (u64, u64) {
         let [taken, others] = &self.exported[signal as usize];
         (taken.load(Ordering::Relaxed), others.load(Ordering::Relaxed))
     }
 
-    /// So many spans are sent nowhere.
+    /// Counts spans that were not sent.
     pub fn dropped(&self, spans: u64) {
         self.spans_dropped.fetch_add(spans, Ordering::Relaxed);
     }
 
-    /// Spans that were sent nowhere.
+    /// Returns how many spans were not sent.
     pub fn spans_dropped(&self) -> u64 {
         self.spans_dropped.load(Ordering::Relaxed)
     }
 
-    /// A command of these was answered just now.
+    /// Samples a command that was just answered, if it is its turn.
     fn seen(&self, verb: VerbName, door: Door, outcome: Outcome, took: Duration) {
         let one_in = self.sampled.load(Ordering::Relaxed);
         if one_in == 0 || !self.commands_seen.fetch_add(1, Ordering::Relaxed).is_multiple_of(one_in) {
@@ -380,34 +380,34 @@ impl Observed {
         }
     }
 
-    /// A status was said again at a door, and taken in.
+    /// Counts a repeated status that a door has taken in.
     pub(crate) fn repeated(&self, door: Door) {
         self.count(VerbName::Republish, door, Outcome::Done);
     }
 
-    /// A batch of so many commands is stored.
+    /// Counts a stored batch of so many commands.
     pub(crate) fn committed(&self, commands: u32) {
         self.batches.note_us(u64::from(commands));
         self.store_answers();
     }
 
-    /// The store has answered just now.
+    /// Notes that the store has just answered.
     pub(crate) fn store_answers(&self) {
         let now = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
         self.answered.store(now, Ordering::Relaxed);
     }
 
-    /// The store has refused or failed.
+    /// Counts an error of the store.
     pub(crate) fn store_failed(&self) {
         self.store_errors.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// A commit without an answer was decided.
+    /// Counts the later finding about a commit without an answer.
     pub(crate) fn found(&self, found: Found) {
         self.unknown[found as usize].fetch_add(1, Ordering::Relaxed);
     }
 
-    /// The turn at a store that others write, too, was taken; the store knows these hosts.
+    /// Notes a turn at a shared store, with the hosts that the store knows.
     pub(crate) fn took_turn(&self, took: Duration, hosts: &[HostBeat]) {
         self.shared.store(true, Ordering::Relaxed);
         self.turns.note(took);
@@ -418,12 +418,12 @@ impl Observed {
         }
     }
 
-    /// This daemon has the shared log up to this entry.
+    /// Notes that this daemon has the shared log up to this entry.
     pub(crate) fn has_log_to(&self, entry: u64) {
         self.log_head.store(entry, Ordering::Relaxed);
     }
 
-    /// Counts what this daemon has committed.
+    /// Counts the changes that this daemon has committed.
     pub(crate) fn follow(&self, changes: &[Change], prices: &SpendingSettings) {
         for change in changes {
             match change {
@@ -464,7 +464,7 @@ impl Observed {
     }
 }
 
-/// A command on its way, which is counted when it is answered, or when its caller goes.
+/// A command on its way, which is counted when it is answered, or when its caller goes away.
 pub(crate) struct Watch<'a>(Option<Watched<'a>>);
 
 struct Watched<'a> {
@@ -479,12 +479,12 @@ impl<'a> Watch<'a> {
         Self(observed.map(|observed| Watched { observed, door, verb, began: Instant::now() }))
     }
 
-    /// It was answered.
+    /// Counts an answered command.
     pub(crate) fn answered<R>(mut self, answer: &Result<Answer<R>, Refusal>) {
         self.end(Outcome::of(answer));
     }
 
-    /// The same for a command whose reply its caller does not need.
+    /// Counts an answered command whose reply its caller does not need.
     pub(crate) fn told(mut self, answer: &Result<(), Refusal>) {
         self.end(answer.as_ref().err().map_or(Outcome::Done, Outcome::of_refusal));
     }

@@ -10,7 +10,7 @@ use super::Engine;
 use provost_base::limits::STORE_READERS_MAX;
 use provost_store::{Reader, StoreError};
 
-/// The connections that are not in use at the moment, and the turns to use one.
+/// The connections that are not in use at the moment, and the turns for using one.
 pub(super) struct Readers {
     turns: Arc<Semaphore>,
     idle: Mutex<Vec<Box<dyn Reader>>>,
@@ -29,10 +29,10 @@ impl Readers {
 }
 
 impl Engine {
-    /// Asks the store something on a blocking thread.
+    /// Reads from the store on a blocking thread.
     ///
     /// # Errors
-    /// When the store cannot be read, or the engine has stopped.
+    /// If the store cannot be read, or the engine has stopped.
     pub async fn read<T: Send + 'static>(
         &self,
         question: impl FnOnce(&mut dyn Reader) -> Result<T, StoreError> + Send + 'static,
@@ -50,7 +50,7 @@ impl Engine {
             if answer.is_ok() {
                 readers.idle().push(reader);
             }
-            // Only now, also when the asker has gone in the meantime.
+            // Only now, even if the caller has gone meanwhile.
             drop(turn);
             answer
         });

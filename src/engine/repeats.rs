@@ -5,10 +5,10 @@
 //!        ^                               |
 //!        +---- anything else ------------+---- the daemon is killed first --> [said once, as it was]
 //! ```
-//! Agents report every few seconds that they work. After each commit the engine notes an agent's last status here; a
-//! door counts and acknowledges an equal one here. The engine records it, with a number of its own, before it carries
-//! out the next command, and after `REPEATS_TOLD_MS_MAX` at the latest. So every reader sees it, and only a daemon
-//! that is killed within that time forgets the repeat of a known status.
+//! Agents report every few seconds that they work. After each commit the engine notes an agent's last status here;
+//! a door counts and acknowledges an equal one here. The engine records it, with a number of its own, before it
+//! carries out the next command, and after `REPEATS_TOLD_MS_MAX` at the latest. So every reader sees it, and only a
+//! daemon that is killed within that time forgets the repeat of a known status.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -19,7 +19,7 @@ use provost_base::limits::{REPEATED_BYTES_MAX, REPEATS_MAX, REPEATS_SOON};
 use provost_domain::post::{Post, slug};
 use provost_domain::{Event, EventKind, Principal};
 
-/// A status that is on record, and who has said so.
+/// A status that is on record, and its principal.
 #[derive(PartialEq, Eq, Debug)]
 pub(super) struct Said {
     pub(super) who: Principal,
@@ -31,11 +31,11 @@ pub(super) struct Said {
 pub(super) enum Taken {
     /// The status is news, or there is no room.
     No,
-    /// It is the same again, and waits to be recorded.
+    /// The status is a repeat, and waits to be recorded.
     Yes,
-    /// It is, and is the first that waits: the engine has to look within `REPEATS_TOLD_MS_MAX`.
+    /// It is a repeat, and the first that waits: the engine has to look within `REPEATS_TOLD_MS_MAX`.
     First,
-    /// It is, and so many wait that the engine should look now.
+    /// It is a repeat, and so many wait that the engine should look now.
     Many,
 }
 
@@ -43,13 +43,13 @@ pub(super) enum Taken {
 #[derive(Debug, Default)]
 pub(super) struct Repeats {
     inner: Mutex<Inner>,
-    /// How many wait, to be looked at without the lock.
+    /// The number of statuses that wait, readable without the lock.
     waiting: AtomicUsize,
 }
 
 #[derive(Debug, Default)]
 struct Inner {
-    /// Whether anything is taken in.
+    /// Whether repeats are taken in.
     open: bool,
     known: BTreeMap<Slug, Arc<Said>>,
     waiting: Vec<Arc<Said>>,
@@ -57,11 +57,11 @@ struct Inner {
 
 impl Repeats {
     fn inner(&self) -> MutexGuard<'_, Inner> {
-        // Each member is whole at every moment.
+        // Each member is consistent at every moment.
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes a status in, if it is what its agent has said last, by the same way.
+    /// Takes a status in, if it equals its agent's last one, from the same principal.
     pub(super) fn take(&self, who: &Principal, post: &Post) -> Taken {
         if !matches!(post, Post::Status { .. }) {
             return Taken::No;
@@ -80,12 +80,12 @@ impl Repeats {
         }
     }
 
-    /// Whether something waits to be put on record.
+    /// Checks whether a repeat waits to be recorded.
     pub(super) fn any(&self) -> bool {
         self.waiting.load(Ordering::Acquire) > 0
     }
 
-    /// All that waits, in order.
+    /// Returns all waiting repeats, in order.
     pub(super) fn drain(&self) -> Vec<Arc<Said>> {
         if !self.any() {
             return Vec::new();
@@ -95,7 +95,7 @@ impl Repeats {
         std::mem::take(&mut inner.waiting)
     }
 
-    /// Puts back what could not be put on record, before what has come since.
+    /// Puts back the repeats that could not be recorded, before later ones.
     pub(super) fn put_back(&self, mut taken: Vec<Arc<Said>>) {
         let mut inner = self.inner();
         taken.append(&mut inner.waiting);
@@ -103,14 +103,14 @@ impl Repeats {
         inner.waiting = taken;
     }
 
-    /// An agent's last status, which is in force.
+    /// Notes an agent's last status, which is in force.
     pub(super) fn learn(&self, said: Said) {
         if bytes(&said.post) <= REPEATED_BYTES_MAX {
             self.inner().known.insert(slug(said.post.sender().as_str()), Arc::new(said));
         }
     }
 
-    /// Something was published: what its sender has said before is not the last word any more.
+    /// Follows a published event: its sender's earlier status is no longer the last one.
     pub(super) fn follow(&self, event: &Event) {
         let EventKind::Published { post, .. } = &event.kind else { return };
         let slug = slug(post.sender().as_str());
@@ -120,12 +120,12 @@ impl Repeats {
         }
     }
 
-    /// An agent has no inbox any more.
+    /// Forgets an agent that no longer has an inbox.
     pub(super) fn forget(&self, slug: &Slug) {
         self.inner().known.remove(slug);
     }
 
-    /// From now on something is taken in, or nothing is. Nothing is known then.
+    /// Begins or stops taking repeats in; known statuses are forgotten.
     pub(super) fn open(&self, open: bool) {
         let mut inner = self.inner();
         inner.open = open;
@@ -133,7 +133,7 @@ impl Repeats {
     }
 }
 
-/// Of some statuses, in order, whether each is its agent's last one.
+/// Returns for each of some statuses, in order, whether it is its agent's last one.
 pub(super) fn last_ones(said: &[Arc<Said>]) -> Vec<bool> {
     let mut later = BTreeSet::new();
     let mut last: Vec<bool> = said.iter().rev().map(|it| later.insert(it.post.sender())).collect();
@@ -141,7 +141,7 @@ pub(super) fn last_ones(said: &[Arc<Said>]) -> Vec<bool> {
     last
 }
 
-/// About how many bytes a status takes in memory.
+/// Returns roughly how many bytes a status takes in memory.
 fn bytes(post: &Post) -> usize {
     let Post::Status { agent, status, files, message, cli, phase, detail } = post else { return usize::MAX };
     let texts = [message, cli, phase].into_iter().flatten().map(|it| it.len()).sum::<usize>();

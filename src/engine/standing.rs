@@ -1,4 +1,4 @@
-//! How the store stands, for people: why it takes nothing and since when, which server has it, and when it was last heard of.
+//! The state of the store, for people: why and since when it takes no writes, which server has it, and when it was last reached.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -6,19 +6,19 @@ use std::time::{Duration, Instant};
 use provost_base::Timestamp;
 use provost_store::ServerAt;
 
-/// What the engine's thread tells of its store.
+/// The facts that the engine's thread reports about its store.
 #[derive(Clone, Default)]
 pub(super) struct Trouble(Arc<Mutex<OfTheStore>>);
 
 #[derive(Default)]
 struct OfTheStore {
-    /// Why it takes nothing, while it does not.
+    /// The reason why the store takes no writes; `None` while it does.
     trouble: Option<Box<str>>,
-    /// Since when.
+    /// When that began.
     since: Timestamp,
     /// A problem that a person should know though the store still takes every write.
     note: Option<Box<str>>,
-    /// Of a store that others write, too.
+    /// Facts about a store that others write, too.
     shared: Option<Shared>,
 }
 
@@ -29,16 +29,16 @@ struct Shared {
     is_unsure: bool,
 }
 
-/// How a database stands with the daemon that has its state there.
+/// The state of a database from the view of the daemon that has its state there.
 #[derive(Clone, Debug)]
 pub struct Standing {
-    /// The server that the daemon last had.
+    /// The server to which the daemon was last connected.
     pub server: Option<ServerAt>,
-    /// Since when the database takes nothing, and why; `None` while it does.
+    /// Since when the database takes no writes, and the reason; `None` while it does.
     pub away: Option<(Timestamp, Box<str>)>,
-    /// Whether it is not known at present whether the last batch is stored.
+    /// Whether it is unknown at present whether the last batch is stored.
     pub is_unsure: bool,
-    /// How long ago the daemon last heard of everything that the database has.
+    /// The time since the daemon last had everything that the database has.
     pub looked: Duration,
 }
 
@@ -47,7 +47,7 @@ impl Trouble {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The store takes nothing for this reason, or takes everything again.
+    /// Notes that the store takes no writes for this reason, or takes them again.
     pub(super) fn tell(&self, why: Option<Box<str>>, now: Timestamp) {
         let mut it = self.of();
         if it.trouble.is_none() {
@@ -60,7 +60,7 @@ impl Trouble {
         self.of().note = note;
     }
 
-    /// A turn was taken at a store that others write, too.
+    /// Notes a turn at a store that others write, too.
     pub(super) fn tell_turn(&self, server: Option<ServerAt>) {
         let mut it = self.of();
         let before = it.shared.take();
@@ -68,7 +68,7 @@ impl Trouble {
         it.shared = Some(Shared { looked: Instant::now(), server: server.or(known), is_unsure });
     }
 
-    /// Whether it is not known whether a batch is stored.
+    /// Notes whether it is unknown if a batch is stored.
     pub(super) fn tell_unsure(&self, is_unsure: bool) {
         self.of().shared.iter_mut().for_each(|it| it.is_unsure = is_unsure);
     }
@@ -81,7 +81,7 @@ impl Trouble {
         self.of().note.clone()
     }
 
-    /// `None` of a store that one daemon writes alone.
+    /// Returns the state of the database; `None` for a store that one daemon writes alone.
     pub(super) fn standing(&self) -> Option<Standing> {
         let it = self.of();
         let shared = it.shared.as_ref()?;

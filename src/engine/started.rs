@@ -8,7 +8,7 @@ use super::{Engine, Lost};
 use provost_base::EffectId;
 use provost_domain::{Effect, Owed};
 
-/// What the start of an engine gives to its caller.
+/// The values that the caller of an engine's start gets.
 pub struct Started {
     /// The handle with which commands are submitted; clones share the one engine.
     pub engine: Engine,
@@ -18,8 +18,8 @@ pub struct Started {
     pub owed: Vec<Owed>,
     /// Whether the last run stopped in order.
     pub clean: bool,
-    /// The thread; it ends after [`Engine::stop`], or by itself, and then says why.
+    /// The thread; it ends after [`Engine::stop`], or by itself, and then returns the reason.
     pub thread: JoinHandle<Option<Lost>>,
-    /// Is closed when the thread ends.
+    /// Closed when the thread ends.
     pub ended: oneshot::Receiver<()>,
 }

@@ -20,7 +20,7 @@ impl TokenBoard {
         Self { tokens: RwLock::new(tokens), changed: Arc::default() }
     }
 
-    /// Takes over what a change says of tokens.
+    /// Follows a change to the tokens.
     pub(super) fn follow(&self, change: &Change) {
         self.tokens.write().unwrap_or_else(PoisonError::into_inner).follow(change);
         self.changed.notify_waiters();
@@ -32,7 +32,7 @@ impl TokenBoard {
         self.changed.notify_waiters();
     }
 
-    /// The time has passed on faster than timers know, and tokens may have run out with it.
+    /// Notifies listeners that the time has gone on faster than timers know, so that tokens may have run out.
     pub(super) fn time_jumped(&self) {
         self.changed.notify_waiters();
     }
@@ -45,7 +45,7 @@ impl TokenBoard {
         self.read().is_taken(agent, proof, now)
     }
 
-    /// For how long a token is good from now; `None` if it is not.
+    /// Returns for how long a token is valid from now; `None` if it is not valid.
     pub(super) fn good_for(&self, token: &Digest, now: Timestamp) -> Option<Duration> {
         self.read().good(token, now).map(|it| Duration::from_millis(it.expires_at.since_ms(now)))
     }

@@ -1,15 +1,15 @@
-//! Who works with the core and the store: one thread at a time.
+//! The right to work with the core and the store: one thread has it at a time.
 //!
 //! ```text
 //!   [free] --the engine's thread has something to do--> [a step of anything] --> [free]
 //!     |
 //!     +--the thread of a door has put a message into the queue--> [a step of messages] --> [free]
 //! ```
-//! Commands, views and commits are the engine's thread's. A message needs nothing but memory and one write to
-//! the intake, so the thread that has read it carries it out itself, with all that wait besides, if no other
-//! thread is at work. So no thread has to be woken, neither for the message nor for its answer. A door never
-//! waits here: where it finds another thread at work, that thread takes what waits when it has ended its
-//! step, or leaves it to the engine's.
+//! Commands, views and commits belong to the engine's thread. A message needs nothing but memory and one write to
+//! the intake, so the thread that has read it carries it out itself, with all other waiting ones, if no other
+//! thread is at work. So no thread has to be woken, neither for the message nor for its answer. A door never waits
+//! here: if it finds another thread at work, that thread takes the waiting messages after its step, or leaves them
+//! to the engine's thread.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
@@ -21,10 +21,10 @@ use super::worker::Worker;
 use super::worker::steps::Step;
 use super::{Envelope, Lost};
 
-/// How many steps of messages the thread of a door makes one after another.
+/// The number of message steps that the thread of a door does in a row.
 const STEPS_AT_DOOR: usize = 4;
 
-/// What one thread works with at a time.
+/// The worker, which one thread uses at a time.
 pub(super) struct Turns {
     /// `None` when the engine has ended.
     worker: Mutex<Option<Worker>>,
@@ -38,8 +38,8 @@ impl Turns {
         Self { worker: Mutex::new(Some(worker)), wanted: AtomicBool::new(false), messages }
     }
 
-    /// Carries out messages that wait, if no other thread is at work. `true` where the engine's thread has
-    /// something to do.
+    /// Carries out waiting messages, if no other thread is at work. Returns `true` if the engine's thread has work
+    /// to do.
     pub(super) fn step_at_door(&self) -> bool {
         for _ in 0..STEPS_AT_DOOR {
             if !self.messages.any() {
@@ -51,7 +51,7 @@ impl Turns {
             }
             let mut worker = match self.worker.try_lock() {
                 Ok(worker) => worker,
-                // Whichever thread is at work looks for messages when it has ended its step.
+                // The thread that is at work looks for messages after its step.
                 Err(std::sync::TryLockError::WouldBlock) => return false,
                 Err(std::sync::TryLockError::Poisoned(_)) => return true,
             };
@@ -66,11 +66,11 @@ impl Turns {
         self.wanted.store(true, Ordering::Release);
         let worker = self.worker.lock();
         self.wanted.store(false, Ordering::Release);
-        // A panic of a door's thread in the core ends the engine, as one of this thread does.
+        // A panic of a door's thread in the core ends the engine, as a panic of this thread does.
         worker.expect("no thread has panicked in the middle of a step")
     }
 
-    /// The engine's thread: works until it is told to stop, or nothing can be answered any more.
+    /// Runs the engine's thread: it works until it is told to stop, or can answer no more requests.
     pub(super) fn run(&self, inbox: &Receiver<Envelope>) -> Option<Lost> {
         let mut next = Step::Wait(Duration::ZERO);
         loop {
@@ -88,7 +88,7 @@ impl Turns {
             let mut worker = self.lock();
             next = worker.as_mut().map_or(Step::End(None), |worker| worker.step(first, inbox));
             if matches!(next, Step::End(_)) {
-                // No door carries anything out behind the end.
+                // No door carries out messages after the end.
                 drop(worker.take());
             }
         }

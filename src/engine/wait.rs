@@ -1,5 +1,5 @@
-//! Waiting until a look at the state finds something: an event wakes the caller, and no timer looks again and again. And
-//! asking until a core that is busy takes what it is asked.
+//! Waits until a look at the state finds something: an event wakes the caller, and no timer polls. And repeats a
+//! request until a busy core takes it.
 
 use std::time::Duration;
 
@@ -10,13 +10,13 @@ use tokio_util::sync::CancellationToken;
 use super::{Engine, Listener};
 use provost_domain::{Event, Refusal};
 
-/// Between two tries of a request that the core could not take at the moment.
+/// The pause between two tries of a request that the core could not take at the moment.
 const AGAIN_FIRST: Duration = Duration::from_millis(20);
 const AGAIN_LAST: Duration = Duration::from_secs(2);
-/// How long a request is repeated to a core that does not take it while the daemon stops.
+/// The time for which a request is repeated to a core that does not take it while the daemon stops.
 const LAST_TRIES: Duration = Duration::from_secs(5);
 
-/// Why a wait for an event has ended.
+/// The reason why a wait for an event has ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Woken {
     /// An event that concerns the caller was committed, or the caller missed events and has to look again.
@@ -44,12 +44,12 @@ impl Listener {
 }
 
 impl Engine {
-    /// Asks until the core takes the request, so that nothing is lost while this process lives: a core that is busy, or whose
-    /// store takes nothing, is asked again. Once the daemon is stopping that goes on for a moment only.
+    /// Repeats a request until the core takes it, so that it is not lost while this process lives: a core that is busy, or
+    /// whose store takes no writes, is asked again. Once the daemon is stopping, this goes on only for a moment.
     ///
     /// # Errors
-    /// What the core answers, other than that it cannot take anything; that, too, when the daemon is stopping or the
-    /// engine has stopped.
+    /// The core's answer, unless it cannot take requests; that, too, if the daemon is stopping or the engine has
+    /// stopped.
     pub async fn insist<T, F>(
         &self,
         stopping: Option<&CancellationToken>,
@@ -79,13 +79,13 @@ impl Engine {
         }
     }
 
-    /// Looks, and looks again after each event that concerns the caller, until the look finds something. `None` when the
-    /// time is up before.
+    /// Looks, and looks again after each event that concerns the caller, until the look finds something. Returns
+    /// `None` if the time is up before.
     ///
     /// The subscription precedes the first look, so that no event falls between the two.
     ///
     /// # Errors
-    /// Those of the look, and [`Refusal::Unavailable`] when the engine has stopped.
+    /// The errors of the look, and [`Refusal::Unavailable`] if the engine has stopped.
     pub async fn wait_for<T, L>(
         &self,
         until: Instant,

@@ -3,8 +3,8 @@
 //! ```text
 //!   [working] --commit fails--> [read-only] --probe succeeds--> [working]
 //! ```
-//! A failed commit is rolled back and memory is rebuilt from the store; reads go on, writes are refused with
-//! a reason. The process ends only when memory cannot be rebuilt.
+//! A failed commit is rolled back and memory is rebuilt from the store; reads go on, and writes are refused with a
+//! reason. The process ends only if memory cannot be rebuilt.
 
 pub(super) mod beside;
 mod counting;
@@ -42,19 +42,19 @@ use provost_domain::{
 };
 use provost_store::{CommitError, Intake, JournalHead, Retention, Store, StoreError};
 
-/// How often old history is pruned, and a failed store is tried again.
+/// The interval at which old history is pruned, and a failed store is tried again.
 const PRUNE_EVERY: Duration = Duration::from_secs(600);
-/// After a start, once the process that waited for it is served: many daemons never run that long.
+/// The delay after a start, so that the process that waited for it is served first: many daemons never run that long.
 const PRUNE_FIRST: Duration = Duration::from_secs(1);
 const PROBE_EVERY: Duration = Duration::from_secs(1);
-/// Between two bites, when nothing else happens.
+/// The pause between two portions, if there is no other work.
 const PRUNE_PAUSE: Duration = Duration::from_millis(20);
 /// Rows pruned at a time, so that no command waits long for housekeeping.
 const PRUNE_BITE: u32 = 200;
-/// How long repeated statuses wait for more.
+/// The time for which repeated statuses wait for more.
 const REPEATS_TOLD: Duration = Duration::from_millis(REPEATS_TOLD_MS_MAX);
 
-/// An answer that one caller gets once the batch is committed.
+/// An answer that a caller gets once the batch is committed.
 struct Waiting {
     who: Principal,
     reply: oneshot::Sender<Answered>,
@@ -73,13 +73,13 @@ pub(super) type Boards = (
     Measures,
 );
 
-/// What the engine has of its store.
+/// The store with the parts of the engine that use it.
 pub(super) type AtStore = (Box<dyn Store>, Option<Box<dyn Intake>>, Beside, Others);
 
 pub(super) struct Worker {
     core: Core,
     store: Home,
-    /// Where messages are kept until their commit.
+    /// The intake that keeps messages until their commit.
     intake: Option<Box<dyn Intake>>,
     /// The thread that commits while this one goes on.
     beside: Beside,
@@ -91,30 +91,30 @@ pub(super) struct Worker {
     board: Arc<EmptyQueues>,
     letterboxes: Arc<InboxIndex>,
     repeats: Arc<Repeats>,
-    /// When those that wait have to be put on record.
+    /// When the waiting repeats have to be recorded.
     repeats_due: Option<Instant>,
-    /// Repeated statuses that this batch puts on record.
+    /// Repeated statuses that this batch records.
     repeated: Vec<Arc<Said>>,
-    /// Messages that wait to be taken, and room for those that are.
+    /// Messages that wait, and room for those that are taken.
     messages: Arc<MessageQueue>,
     taken: Vec<Message>,
     /// Messages that are answered before their commit.
     receiving: Receiving,
-    /// Statuses of this batch, which may be said again.
+    /// Statuses of this batch, which may be repeated.
     said: Vec<Said>,
-    /// How many commands this batch has.
+    /// The number of commands in this batch.
     applied: u32,
     tokens: Arc<TokenBoard>,
     out: Outbox,
-    /// An empty one, with room.
+    /// An empty outbox, with room.
     spare: Outbox,
     /// Tasks that ended in this batch, which the store does not know yet.
     ended: HashMap<TaskId, Arc<Task>>,
     now: Timestamp,
-    /// When that time was taken.
+    /// When that time was read.
     told: Instant,
     broken: Option<Box<str>>,
-    /// Why nothing can be answered any more.
+    /// The reason why requests can no longer be answered.
     lost: Option<Lost>,
     /// When the engine's thread wakes by itself.
     wakes_at: Instant,
@@ -183,15 +183,15 @@ impl Worker {
         worker
     }
 
-    /// Time never runs backwards, whatever the system clock does. What the system's clock is ahead is taken
-    /// up when nothing runs that would end too soon.
+    /// Reads the time, which never runs backwards, whatever the system clock does. A system clock that is ahead is
+    /// adopted if no duration runs that would end too soon.
     fn tell_time(&mut self) {
         if self.core.state().next_deadline().is_none() {
             self.clock.catch_up();
         }
         let before = self.now;
         self.now = before.max(self.clock.now());
-        // The machine has slept, or a clock that was set ahead is followed at once; timers know of neither.
+        // The machine has slept, or a clock that was set ahead is adopted at once; timers know of neither.
         let passed = u64::try_from(self.told.elapsed().as_millis()).unwrap_or(u64::MAX);
         if self.now.since_ms(before) > passed.saturating_add(CLOCK_JUMP_MS_MIN) {
             self.tokens.time_jumped();
@@ -199,7 +199,7 @@ impl Worker {
         self.told = Instant::now();
     }
 
-    /// Takes one envelope; `true` when it was the last.
+    /// Takes one envelope; returns `true` if it was the last.
     fn take_in(
         &mut self,
         envelope: Envelope,
@@ -212,7 +212,7 @@ impl Worker {
         }
         match envelope {
             Envelope::Command { who, command, facts, reply } => {
-                // A caller that has gone before anything was granted gets nothing granted.
+                // A caller that has gone before a grant gets nothing granted.
                 if !reply.is_closed() {
                     let answer = self.apply(&who, *command, *facts);
                     waiting.push(Waiting { who, reply, answer });
@@ -223,7 +223,7 @@ impl Worker {
             // They are on record already.
             Envelope::Repeated | Envelope::Committed => {}
             Envelope::Wake => self.is_woken(),
-            // Views wait for the commit, so that no reader sees what may still be rolled back.
+            // Views wait for the commit, so that no reader sees state that may still be rolled back.
             Envelope::Look(look) => looks.push(look),
             Envelope::Reader(reply) => {
                 let _ = reply.send(self.store.reader());
@@ -289,7 +289,7 @@ impl Worker {
         answer
     }
 
-    /// The finished task of an id; `None` where it is not finished, or there is none.
+    /// Returns the finished task with an id; `None` if it is not finished, or does not exist.
     fn past_task(&mut self, id: &TaskId) -> Result<Option<Arc<Task>>, Refusal> {
         if self.core.state().tasks.get(id).is_some() {
             return Ok(None);
@@ -301,18 +301,18 @@ impl Worker {
         read.map_err(|err| Refusal::Unavailable { why: self.report("cannot read a task", &err) })
     }
 
-    /// Handles answers whose callers have gone: the message waits for the next collection, and
-    /// the lock becomes free.
+    /// Handles answers whose callers have gone: the message waits for the next collection, and the lock becomes
+    /// free.
     fn take_back(&mut self, who: &Principal, given: Given) {
         match given {
             Given::Mail(seq) => {
-                // Given up or withdrawn meanwhile, it needs nothing more.
+                // If it was given up or withdrawn meanwhile, it needs nothing more.
                 let _ = self.apply(who, SettleMail { seq, delivered: false }.into(), Facts::default());
                 self.board.arrived(who.agent());
             }
             Given::Lock(at, fence) => {
                 let release = ReleaseLock { at, fence: Some(fence), force: false };
-                // Released or lapsed meanwhile, it needs nothing more.
+                // If it was released or has lapsed meanwhile, it needs nothing more.
                 let _ = self.apply(who, release.into(), Facts::default());
             }
         }
@@ -352,12 +352,12 @@ impl Worker {
         self.follow(batch);
     }
 
-    /// Whether something of a batch is the store's, or the other daemons'.
+    /// Checks whether a batch has anything for the store or for other daemons.
     fn has_to_commit(&self, out: &Outbox) -> bool {
         !out.is_empty() || (self.others.are_there() && out.is_shared())
     }
 
-    /// Messages are kept behind what is on record, if the journal has gone on since it ended at `head`.
+    /// Lets the intake keep messages after the present head, if the journal has gone on since it ended at `head`.
     fn keep_after(&mut self, head: JournalHead) {
         let now = self.store.journal_head();
         if let Some(intake) = self.intake.as_mut().filter(|_| now != head) {
@@ -365,7 +365,7 @@ impl Worker {
         }
     }
 
-    /// Everything that the next commit has.
+    /// Takes everything that the next commit includes.
     fn take_batch(&mut self) -> Batch {
         let out = std::mem::replace(&mut self.out, std::mem::take(&mut self.spare));
         let (said, repeated) = (std::mem::take(&mut self.said), std::mem::take(&mut self.repeated));
@@ -373,7 +373,7 @@ impl Worker {
         Batch { out, said, repeated, shown, commands }
     }
 
-    /// A batch is on record: what shows it beside the thread follows, and all who wait for it learn of it.
+    /// Follows a batch that is on record: the boards are updated, and all who wait for the batch get their answers.
     fn follow(&mut self, mut batch: Batch) {
         self.tell_note();
         self.show_rest(&batch.out, batch.shown);
@@ -394,20 +394,20 @@ impl Worker {
         // The daemon that carries the others out finds them in the log.
         effects.retain(|(id, _)| batch.out.owed_at(*id).is_none());
         for effect in effects {
-            // Without hands the effects stay owed in the store, which is where a restart finds them.
+            // If no receiver is left, the effects stay owed in the store, where a restart finds them.
             let _ = self.effects.send(effect);
         }
         batch.out.clear();
         self.spare = batch.out;
     }
 
-    /// What doors read without asking follows changes that are on record.
+    /// Updates the boards, which doors read without asking, with changes that are on record.
     fn follow_changes(&mut self, changes: &[Change]) {
         for change in changes {
             match change {
                 Change::PutMail(mail) => self.board.arrived(&mail.to),
                 Change::CarryMail(agent, _, None) => self.board.arrived(agent),
-                // An inbox is emptied bit by bit.
+                // An inbox is emptied in small portions.
                 Change::Post(PostChange::DropMailbox(slug)) => {
                     self.prune_on = true;
                     self.repeats.forget(slug);
@@ -418,20 +418,20 @@ impl Worker {
         }
     }
 
-    /// A batch is not on record.
+    /// Handles a batch that is not on record.
     fn roll_back(&mut self, batch: Batch, err: &StoreError, waiting: &mut [Waiting]) {
         let later = std::mem::replace(&mut self.repeated, batch.repeated);
         self.repeated.extend(later);
         self.fall_back(err, waiting);
     }
 
-    /// Memory is ahead of the store: rebuild it the way a start does, and refuse writes until the store
-    /// answers.
+    /// Handles memory that is ahead of the store: it is rebuilt as at a start, and writes are refused until the
+    /// store answers.
     fn fall_back(&mut self, err: &StoreError, waiting: &mut [Waiting]) {
         let why = self.report("cannot commit", err);
         self.out.clear();
         self.receiving.refuse(&why);
-        // Refusals as well: they may rest on what has just been rolled back.
+        // This includes refusals: they may rest on state that was just rolled back.
         for it in waiting.iter_mut() {
             it.answer = Err(Refusal::Unavailable { why: why.clone() });
         }
@@ -439,12 +439,12 @@ impl Worker {
         match self.store.load(settings) {
             Ok(loaded) => {
                 self.take_over(loaded);
-                // At a shared store nothing is acknowledged before its commit, and others may have gone on.
+                // At a shared store, messages are not acknowledged before their commit, and others may have gone on.
                 if self.others.are_there() || self.store.journal_head() == head {
                     self.receiving.unsent();
                 } else {
                     tracing::warn!("a commit that was reported as failed is on record");
-                    // Behind what was committed beside this thread, messages are kept already.
+                    // Messages are already kept after the batch that was committed on the second thread.
                     if !self.receiving.is_sent() {
                         self.keep_after(head);
                     }
@@ -465,7 +465,7 @@ impl Worker {
         self.break_off(why, err);
     }
 
-    /// Nothing is taken until the store answers again. What was taken in before waits for that.
+    /// Takes no writes until the store answers again. Messages taken in before wait for that.
     fn break_off(&mut self, why: Box<str>, err: &StoreError) {
         self.repeats.open(false);
         self.repeats.put_back(std::mem::take(&mut self.repeated));
@@ -557,8 +557,8 @@ impl Worker {
         }
     }
 
-    /// What was on its way back while the last answers went out is memory's alone; a failed store has not
-    /// stopped in order.
+    /// Stops the store. Answers that came back while the last ones went out are in memory only; a failed store has
+    /// not stopped in order.
     fn close(&mut self) {
         self.have_store(&mut []);
         self.give_up_waiting(true);
@@ -576,7 +576,7 @@ impl Worker {
     }
 }
 
-/// A status that its agent may say again.
+/// Returns a status that its agent may repeat.
 fn said_by(who: &Principal, command: &Command) -> Option<Said> {
     match command {
         Command::Publish(Publish { post: post @ Post::Status { .. }, source: Source::Client }) => {

@@ -1,11 +1,11 @@
-//! What an authenticator says: flags, counter, and at a registration the new credential.
+//! Reads an authenticator's data: flags, counter, and at a registration the new credential.
 
 use provost_base::limits::{AUTHENTICATOR_DATA_BYTES_MAX, CREDENTIAL_ID_BYTES_MAX};
 
 use crate::cbor::Reader;
 use crate::{PublicKey, Refused};
 
-/// Authenticator data, WebAuthn 6.1. Flags that are not known are ignored, as the specification wants it.
+/// Authenticator data, WebAuthn 6.1. Unknown flags are ignored, as the specification demands.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct AuthenticatorData {
     /// SHA-256 of the name that the credential is for.
@@ -16,9 +16,9 @@ pub struct AuthenticatorData {
     pub verified: bool,
     /// Whether the credential can be backed up.
     pub backup_eligible: bool,
-    /// Whether it is.
+    /// Whether the credential is backed up.
     pub backed_up: bool,
-    /// The signature counter; 0 where the authenticator has none.
+    /// The signature counter; 0 if the authenticator has none.
     pub counter: u32,
     /// The new credential, at a registration.
     pub attested: Option<Attested>,
@@ -27,11 +27,11 @@ pub struct AuthenticatorData {
 /// A new credential.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Attested {
-    /// The model of the authenticator, as it says; nothing proves it.
+    /// The model of the authenticator, by its own claim; nothing proves it.
     pub aaguid: [u8; 16],
     /// The credential's id.
     pub id: Vec<u8>,
-    /// Its public key.
+    /// The credential's public key.
     pub key: PublicKey,
 }
 
@@ -43,10 +43,10 @@ const ATTESTED: u8 = 1 << 6;
 const EXTENSIONS: u8 = 1 << 7;
 
 impl AuthenticatorData {
-    /// Reads authenticator data, all of them.
+    /// Reads authenticator data to their end.
     ///
     /// # Errors
-    /// [`Refused`] when they are too long, too short, or hold a credential that is not accepted.
+    /// [`Refused`] if they are too long or too short, or hold a credential that is not accepted.
     pub fn read(bytes: &[u8]) -> Result<Self, Refused> {
         if bytes.len() > AUTHENTICATOR_DATA_BYTES_MAX {
             return Err(Refused::TooLong("the authenticator data"));
@@ -61,7 +61,7 @@ impl AuthenticatorData {
             (attested, rest) = (Some(credential), behind);
         }
         if is(EXTENSIONS) {
-            // Nothing rests on extensions; they have to be one map all the same.
+            // Nothing rests on extensions, but they must be one map.
             let mut reader = Reader::new(rest);
             Reader::new(rest).map("extensions")?;
             reader.skip()?;
@@ -96,8 +96,8 @@ impl Attested {
     }
 }
 
-/// The authenticator data in an attestation object. Its statement is passed over in every format: browsers
-/// are asked for none, and no check uses one.
+/// Returns the authenticator data in an attestation object. Its statement is skipped in every format: Provost asks
+/// browsers for none, and no check uses one.
 pub(crate) fn of_attestation(object: &[u8]) -> Result<&[u8], Refused> {
     let mut reader = Reader::new(object);
     if reader.map("the attestation object")? != 3 {

@@ -1,15 +1,15 @@
 //! Reads the CBOR that authenticators write: the canonical form of CTAP2, and nothing else of CBOR.
 //!
-//! A reader borrows its input and holds nothing else; a length beyond the input's end is refused before anything is
-//! done with it. Nesting costs no stack, since a value that is skipped is counted, not entered.
+//! A reader borrows its input and holds nothing else; it refuses a length beyond the input's end before it uses
+//! that length. Nesting costs no stack, since a skipped value is counted, not entered.
 
 use crate::Refused;
 
-/// What is left to read.
+/// The bytes that are left to read.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reader<'a>(&'a [u8]);
 
-/// A value as a member of a key or of an attestation object can be.
+/// A value that a member of a key or of an attestation object can have.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Item<'a> {
     /// An integer, positive or negative.
@@ -33,12 +33,12 @@ impl<'a> Reader<'a> {
         Self(bytes)
     }
 
-    /// What was not read yet.
+    /// Returns the bytes that have not been read yet.
     pub(crate) fn rest(&self) -> &'a [u8] {
         self.0
     }
 
-    /// How many pairs the map that begins here has.
+    /// Returns the number of pairs of the map that begins here.
     pub(crate) fn map(&mut self, what: &'static str) -> Result<u64, Refused> {
         match self.head()? {
             (MAP, pairs) => Ok(pairs),
@@ -46,7 +46,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The next value, which is no container.
+    /// Reads the next value, which must not be a container.
     pub(crate) fn item(&mut self, what: &'static str) -> Result<Item<'a>, Refused> {
         let wrong = Refused::CborType(what);
         match self.head()? {
@@ -72,7 +72,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Passes over one value with all that is nested in it.
+    /// Skips one value with all that is nested in it.
     pub(crate) fn skip(&mut self) -> Result<(), Refused> {
         let mut open: u64 = 1;
         while open > 0 {
@@ -101,7 +101,7 @@ impl<'a> Reader<'a> {
         Ok(taken)
     }
 
-    /// The type of the next value with its number, length or count.
+    /// Reads the type of the next value with its number, length or count.
     fn head(&mut self) -> Result<(u8, u64), Refused> {
         let first = self.take(1)?[0];
         let (kind, short) = (first >> 5, first & 31);

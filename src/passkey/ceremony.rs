@@ -7,7 +7,7 @@ use crate::authenticator::{AuthenticatorData, of_attestation};
 use crate::client_data::{self, Ceremony};
 use crate::{PublicKey, Refused};
 
-/// For whom passkeys are: a name, and the pages that may ask for them.
+/// The relying party: a name, and the pages that may ask for its passkeys.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Party {
     /// The name that credentials belong to: a domain, without a port.
@@ -40,34 +40,34 @@ pub struct Assertion<'a> {
 /// registration is signed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct NewCredential {
-    /// Its id.
+    /// The credential's id.
     pub id: Vec<u8>,
-    /// Its public key.
+    /// The credential's public key.
     pub key: PublicKey,
-    /// Its counter at the registration.
+    /// The credential's counter at the registration.
     pub counter: u32,
     /// Whether it can be backed up: synced by its manager.
     pub backup_eligible: bool,
-    /// The model of the authenticator, as it says.
+    /// The model of the authenticator, by its own claim.
     pub aaguid: [u8; 16],
 }
 
-/// What is known of a credential that signs.
+/// The stored facts about a credential that signs.
 #[derive(Clone, Copy, Debug)]
 pub struct Known<'a> {
-    /// Its public key.
+    /// The credential's public key.
     pub key: &'a PublicKey,
     /// Whether it could be backed up at its registration.
     pub backup_eligible: bool,
-    /// Its counter when it was last used.
+    /// The credential's counter at its last use.
     pub counter: u32,
 }
 
-/// A signature of a known credential: every check has passed. Only [`asserted`] makes one.
+/// The proof that a known credential has signed and every check has passed. Only [`asserted`] makes one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Asserted {
-    /// The counter from now on.
+    /// The credential's new counter.
     pub counter: u32,
     /// Whether the credential is backed up.
     pub backed_up: bool,
@@ -116,8 +116,8 @@ pub fn asserted(
     Ok(Asserted { counter: data.counter, backed_up: data.backed_up })
 }
 
-/// Checks again, later, that an assertion is the signature of `key` over the challenge: what can be checked without the
-/// state of that time. The origin was compared then; the name that the credential is for is compared here.
+/// Checks an earlier assertion again: that it is the signature of `key` over the challenge, with all checks that do not need
+/// the state of that time. The origin was compared then; this compares the name that the credential is for.
 ///
 /// # Errors
 /// The check that has failed.

@@ -1,4 +1,4 @@
-//! What the browser says: which ceremony, which challenge, which page.
+//! Checks the browser's client data: the ceremony, the challenge and the page.
 
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer};
@@ -7,7 +7,7 @@ use provost_base::limits::CLIENT_DATA_BYTES_MAX;
 
 use crate::{Refused, bytes_of};
 
-/// Which of the two ceremonies client data are of.
+/// The ceremony that client data belong to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Ceremony {
     /// A new credential is made.
@@ -17,7 +17,7 @@ pub enum Ceremony {
 }
 
 impl Ceremony {
-    /// As the browser writes it.
+    /// Returns the word that the browser writes for it.
     fn as_str(self) -> &'static str {
         match self {
             Ceremony::Create => "webauthn.create",
@@ -26,7 +26,7 @@ impl Ceremony {
     }
 }
 
-/// The members that count. Browsers may add others, WebAuthn 5.8.1.
+/// The members that the check uses. Browsers may add others, WebAuthn 5.8.1.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct ClientData {
@@ -35,7 +35,7 @@ struct ClientData {
     origin: String,
     #[serde(default)]
     cross_origin: bool,
-    /// A page within another one has it, and no other page, so that even a null refuses.
+    /// Only a page within another one has this member, so that even a null refuses.
     #[serde(default, deserialize_with = "is_there")]
     top_origin: bool,
 }
@@ -44,8 +44,8 @@ fn is_there<'de, D: Deserializer<'de>>(it: D) -> Result<bool, D::Error> {
     IgnoredAny::deserialize(it).map(|_| true)
 }
 
-/// Holds client data against what was asked; `origins` are compared to the letter, so the port counts. Without them,
-/// which page it was is left to the caller.
+/// Checks client data against the expected values; `origins` are compared literally, with the port. Without
+/// `origins` the caller has to check the page.
 pub(crate) fn check(
     bytes: &[u8],
     ceremony: Ceremony,
@@ -55,7 +55,7 @@ pub(crate) fn check(
     if bytes.len() > CLIENT_DATA_BYTES_MAX {
         return Err(Refused::TooLong("the client data"));
     }
-    // A struct would be read from an array as well.
+    // A struct would also deserialise from an array.
     if bytes.trim_ascii_start().first() != Some(&b'{') {
         return Err(Refused::ClientData);
     }

@@ -1,4 +1,4 @@
-//! Public keys: as COSE writes them, and as a JSON Web Key, in which they are kept and shown.
+//! Public keys: in COSE, as authenticators write them, and as a JSON Web Key, as Provost keeps and shows them.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -36,7 +36,7 @@ pub enum PublicKey {
     },
 }
 
-/// A JSON Web Key, RFC 7517: what every library reads.
+/// A JSON Web Key, RFC 7517, which every library reads.
 #[derive(Serialize, Deserialize)]
 struct Jwk {
     kty: String,
@@ -57,7 +57,7 @@ const EDDSA: i64 = -8;
 const RS256: i64 = -257;
 
 impl PublicKey {
-    /// The algorithm's name, as JOSE has it.
+    /// Returns the algorithm's JOSE name.
     pub fn algorithm(&self) -> &'static str {
         match self {
             PublicKey::Es256 { .. } => "ES256",
@@ -66,17 +66,17 @@ impl PublicKey {
         }
     }
 
-    /// Its fingerprint, RFC 7638: the SHA-256 of the key as a JSON Web Key, base64url.
+    /// Returns the key's fingerprint, RFC 7638: the SHA-256 of the key as a JSON Web Key, base64url.
     pub fn fingerprint(&self) -> String {
         let jwk = serde_json::to_value(self).expect("our own types always encode");
         crate::text_of(Digest::of(Json::from_value(&jwk).as_str().as_bytes()).as_bytes())
     }
 
-    /// The key that begins `bytes`, as COSE writes it, and what is behind it.
+    /// Reads the COSE key at the beginning of `bytes`; returns it with the remaining bytes.
     pub(crate) fn of_cose(bytes: &[u8]) -> Result<(Self, &[u8]), Refused> {
         let mut reader = Reader::new(bytes);
         let pairs = reader.map("the key")?;
-        // No kind has more members than a point on a curve: kty, alg, crv, x, y.
+        // No kind has more members than a curve's point: kty, alg, crv, x, y.
         if pairs > 5 {
             return Err(Refused::KeyMembers);
         }
@@ -131,7 +131,7 @@ impl PublicKey {
         Ok(Self::Rs256 { n: n.to_vec(), e: e.to_vec() })
     }
 
-    /// Whether the signature is this key's over the message.
+    /// Checks that the signature is this key's over the message.
     ///
     /// # Errors
     /// [`Refused::Signature`].

@@ -1,14 +1,14 @@
-//! Checks what passkeys have signed: the relying party's half of WebAuthn (Level 3), and the words that Provost has signed.
+//! Checks passkeys' signatures: the relying party's half of WebAuthn (Level 3), and the words that Provost has people sign.
 //!
 //! ```text
 //!   word + nonce + daemon --canonical JSON--> transcript --SHA-256--> challenge --browser, authenticator--> assertion
 //! ```
-//! Promises: no input panics or makes it hold more than a small multiple of the input; each check that fails has its own
-//! [`Refused`]; an [`Asserted`] exists only if every check has passed. What browsers may extend
-//! (client data, extensions of authenticators) is read leniently, and what counts is compared strictly. Statements of
-//! attestation are not examined: no right rests on the maker of an authenticator.
+//! Promises: no input causes a panic, or an allocation beyond a small multiple of the input; each check that fails
+//! has its own [`Refused`]; an [`Asserted`] exists only if every check has passed. The parts that browsers may
+//! extend (client data, extensions of authenticators) are read leniently, and the parts that matter are compared
+//! strictly. Attestation statements are not examined: no right rests on the maker of an authenticator.
 //!
-//! Left to others: which nonces are open, which credentials are known, where counters are kept, and the time.
+//! Left to others: the open nonces, the known credentials, the stored counters, and the time.
 #![forbid(unsafe_code)]
 
 mod authenticator;
@@ -32,12 +32,12 @@ pub use key::PublicKey;
 pub use refused::Refused;
 pub use word::{AnswerWord, EnrolWord, RevokeWord, Transcript, VerbWord, Word};
 
-/// Bytes in the form in which they travel and are stored: base64url without padding.
+/// Returns bytes in the form in which they travel and are stored: base64url without padding.
 pub fn text_of(bytes: &[u8]) -> String {
     URL_SAFE_NO_PAD.encode(bytes)
 }
 
-/// The bytes of such a text.
+/// Decodes the bytes of such a text.
 ///
 /// # Errors
 /// [`Refused::Encoding`] with the name of the member.

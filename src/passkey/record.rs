@@ -1,7 +1,7 @@
-//! Checks again, from the events of a journal alone, what passkeys have signed.
+//! Checks passkeys' signatures again, from the events of a journal alone.
 //!
-//! Each event that a passkey has brought about keeps the text that was signed, what the authenticator and the browser have
-//! said, and the signature. The public keys stand in the events by which passkeys were added. So a check needs neither the
+//! Each event that a passkey has caused keeps the text that was signed, the authenticator's and the browser's data,
+//! and the signature. The events by which passkeys were added hold the public keys. So a check needs neither the
 //! daemon nor its state of that time; `scripts/verify-signed-answers` does the same with other code.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,17 +12,17 @@ use serde_json::{Value, json};
 use super::{Assertion, PublicKey, Transcript, Word, bytes_of, holds};
 use provost_base::{Digest, Json};
 
-/// The source of a passkey of root's list, which nothing has to vouch for.
+/// The source of a passkey of root's list, which needs no vouch.
 const OF_ROOT: &str = "root";
 
-/// What was found.
+/// The counts of a check.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Checked {
-    /// Words whose signature was checked again.
+    /// Words whose signature has been checked again.
     pub signed: u64,
-    /// Words whose passkey is in a part of the journal that was pruned, by an earlier version.
+    /// Words whose passkey is in a part of the journal that an earlier version pruned.
     pub without_key: u64,
-    /// Passkeys that came beside known ones without the signature of one, as an earlier version took them from the list.
+    /// Passkeys that joined known ones without a signature of one, as an earlier version took them from the list.
     pub unvouched: u64,
 }
 
@@ -45,7 +45,7 @@ struct Passkey {
     source: String,
 }
 
-/// What the events of a journal say of passkeys and of what was signed, event by event.
+/// The journal's record of passkeys and of signed words, built event by event.
 #[derive(Default)]
 pub struct Record {
     keys: BTreeMap<String, Passkey>,
@@ -57,25 +57,25 @@ pub struct Record {
 }
 
 impl Record {
-    /// The record of what passkeys have signed for the daemon of this id, and for no other one.
+    /// Begins the record for the daemon of this id; only additions and revocations of passkeys may be signed for another one.
     pub fn of_daemon(daemon: &str) -> Self {
         Self { daemon: Some(daemon.to_owned()), ..Self::default() }
     }
 
-    /// Whether a passkey counts.
+    /// Checks whether any passkey counts.
     pub fn has_keys(&self) -> bool {
         !self.keys.is_empty()
     }
 
-    /// What was found so far.
+    /// Returns the counts so far.
     pub fn checked(&self) -> Checked {
         self.checked
     }
 
-    /// Takes the next event in: its kind, and its body where that was not pruned.
+    /// Adds the next event: its kind, and its body if that was not pruned.
     ///
     /// # Errors
-    /// Why the signature that it keeps does not hold.
+    /// The reason why the event's signature does not hold.
     pub fn take(&mut self, kind: &str, body: Option<&str>) -> Result<(), String> {
         if !matches!(
             kind,
@@ -180,7 +180,7 @@ impl Record {
         Ok(())
     }
 
-    /// Checks one signature; what was signed, or `None` where the passkey is not on record any more.
+    /// Checks one signature and returns its word, or `None` if the passkey is no longer on record.
     fn word(&mut self, it: &Value) -> Result<Option<Word>, String> {
         let it: Signed = read(it)?;
         let transcript = Transcript::read(&it.transcript).map_err(|why| why.to_string())?;
@@ -190,7 +190,7 @@ impl Record {
         if !self.seen.insert(it.digest) {
             return Err("the same signature has been used before".into());
         }
-        // The list of passkeys is the person's, and changed at any daemon; all else is for this one.
+        // The list of passkeys is the person's, and can change at any daemon; every other word is for this one.
         let is_ours = !matches!(transcript.word, Word::Enrol(_) | Word::Revoke(_));
         if is_ours && self.daemon.get_or_insert_with(|| transcript.daemon.clone()) != &transcript.daemon {
             return Err("it was signed for another daemon".into());

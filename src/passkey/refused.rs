@@ -1,8 +1,8 @@
-//! Why a registration, an assertion or a transcript is refused: one variant for each check.
+//! The reason why a registration, an assertion or a transcript is refused: one variant for each check.
 
 use provost_base::limits::{CREDENTIAL_ID_BYTES_MAX, PASSKEY_RSA_BITS_MAX, PASSKEY_RSA_BITS_MIN};
 
-/// A check that has failed. The texts quote nothing of what was sent.
+/// A check that has failed. The texts quote nothing of the input.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Refused {
     /// A member is not base64url without padding.
@@ -38,19 +38,19 @@ pub enum Refused {
     /// An RSA key is too small or too large.
     #[error("an RSA key has {PASSKEY_RSA_BITS_MIN} to {PASSKEY_RSA_BITS_MAX} bits, and a small odd exponent")]
     KeySize,
-    /// The authenticator data ends early, or has bytes behind its end.
+    /// The authenticator data end early, or have bytes behind their end.
     #[error("the authenticator data has another length than its flags say")]
     DataLength,
     /// Client data are not the JSON that browsers write.
     #[error("the client data are not JSON with a type, a challenge and an origin")]
     ClientData,
-    /// Client data are of another ceremony.
+    /// Client data are from the other ceremony.
     #[error("the client data are of another ceremony")]
     Type,
     /// Client data answer another challenge.
     #[error("the challenge is another one")]
     Challenge,
-    /// The page is not one of ours: scheme, host and port are compared.
+    /// The page is not one of Provost's: scheme, host and port are compared.
     #[error("the page's origin is none of those that are configured (passkeys.origins)")]
     Origin,
     /// The page was shown within another page.
@@ -76,13 +76,13 @@ pub enum Refused {
     /// The credential's id is empty or too long.
     #[error("the credential's id has no byte, or more than {CREDENTIAL_ID_BYTES_MAX}")]
     CredentialId,
-    /// Backed up although it cannot be.
+    /// The flags say that the credential is backed up, but cannot be.
     #[error("the authenticator says that the passkey is backed up, and that it cannot be")]
     BackupState,
-    /// A passkey that could be backed up at its registration cannot be now, or the other way round.
+    /// The credential could be backed up at its registration and cannot be now, or vice versa.
     #[error("whether the passkey can be backed up has changed since its registration")]
     BackupChanged,
-    /// The signature does not fit.
+    /// The signature does not match.
     #[error("the signature is not the passkey's over this request")]
     Signature,
     /// The counter is not larger than before.

@@ -3,9 +3,9 @@
 //! ```text
 //! challenge = SHA-256( JSON ["provost-word-v1", daemon id, nonce, { the word }] )
 //! ```
-//! The JSON is canonical (`base::Json`), so a page writes the same text as the daemon: members sorted, no blanks. The first
-//! element keeps a signature from meaning something elsewhere; the daemon's id keeps a word for one repository from being one
-//! for the next.
+//! The JSON is canonical (`base::Json`), so that a page writes the same text as the daemon: members sorted, no
+//! blanks. The first element keeps a signature from meaning something elsewhere; the daemon's id keeps a word for
+//! one repository from counting in another.
 
 use serde::{Deserialize, Serialize};
 
@@ -16,7 +16,7 @@ use crate::{Refused, bytes_of, text_of};
 /// The first element of every transcript.
 const DOMAIN: &str = "provost-word-v1";
 
-/// What a person says with a passkey.
+/// A statement that a person signs with a passkey.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Word {
@@ -26,39 +26,39 @@ pub enum Word {
     Enrol(EnrolWord),
     /// A passkey does not count any more.
     Revoke(RevokeWord),
-    /// Any other verb, with its arguments by their digest.
+    /// Any other verb, with the digest of its arguments.
     Verb(VerbWord),
 }
 
-/// The answer to an approval, with all that it is about.
+/// The answer to an approval, with everything that it depends on.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AnswerWord {
     /// The number of the approval.
     pub approval: u64,
-    /// The core's digest of what waits.
+    /// The core's digest of the waiting request.
     pub shown: Digest,
-    /// Digest of the text that the page shows.
+    /// The digest of the text that the page shows.
     pub view: Digest,
     /// When the approval expires, RFC 3339.
     pub expires: String,
-    /// Yes or no.
+    /// Whether the request is granted.
     pub grant: bool,
     /// The note for the asker; empty without one.
     pub note: String,
-    /// How far the answer reaches: `once`.
+    /// The reach of the answer: `once`.
     pub scope: String,
 }
 
-/// A new passkey.
+/// A new passkey that is to count from now on.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EnrolWord {
-    /// Digest of its id, key and name.
+    /// The digest of its id, key and name.
     pub enrol: Digest,
 }
 
-/// A passkey that is to count no more.
+/// A passkey that is to count no longer.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RevokeWord {
@@ -72,7 +72,7 @@ pub struct RevokeWord {
 pub struct VerbWord {
     /// The verb's name.
     pub verb: String,
-    /// Digest of its arguments as canonical JSON.
+    /// The digest of its arguments as canonical JSON.
     pub arguments: Digest,
 }
 
@@ -80,25 +80,25 @@ pub struct VerbWord {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Transcript {
     text: Json,
-    /// The id of the daemon that it is for.
+    /// The id of the daemon that the word is for.
     pub daemon: String,
-    /// The nonce that makes it count once.
+    /// The nonce, by which the word counts only once.
     pub nonce: [u8; 32],
-    /// What is said.
+    /// The signed word.
     pub word: Word,
 }
 
 impl Transcript {
-    /// The transcript of a word.
+    /// Makes the transcript of a word.
     pub fn new(daemon: &str, nonce: [u8; 32], word: Word) -> Self {
         let text = serde_json::json!([DOMAIN, daemon, text_of(&nonce), word]);
         Self { text: Json::from_value(&text), daemon: daemon.to_owned(), nonce, word }
     }
 
-    /// Reads a transcript that was kept.
+    /// Reads a stored transcript.
     ///
     /// # Errors
-    /// [`Refused::Transcript`] when it is not exactly what [`Transcript::new`] would write.
+    /// [`Refused::Transcript`] if the text is not exactly the output of [`Transcript::new`].
     pub fn read(text: &str) -> Result<Self, Refused> {
         let wrong = |_| Refused::Transcript;
         let (domain, daemon, nonce, word): (String, String, String, Word) =
@@ -112,12 +112,12 @@ impl Transcript {
         Ok(read)
     }
 
-    /// The text, as its digest is signed.
+    /// Returns the text whose digest is signed.
     pub fn as_str(&self) -> &str {
         self.text.as_str()
     }
 
-    /// Its digest, which is the challenge.
+    /// Returns the text's digest, which is the challenge.
     pub fn digest(&self) -> Digest {
         Digest::of(self.as_str().as_bytes())
     }

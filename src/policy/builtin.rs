@@ -1,24 +1,23 @@
-//! The rule files that come with the program.
+//! The rule files that ship with the program.
 
 use super::judge::{Layer, RuleSet};
 
-/// A rule file that is part of the program.
+/// A rule file that ships with the program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Builtin {
-    /// Confined work without network goes through; what reaches further is asked about.
+    /// Confined work without network goes through; anything that reaches further needs approval.
     Default,
-    /// Nearly everything is asked about; nothing unconfined runs.
+    /// Nearly everything needs approval; nothing unconfined runs.
     Strict,
-    /// Everything that a jail confines is allowed; approvers are asked about dangerous requests alone,
-    /// or these are denied.
+    /// Everything that a jail confines is allowed; only dangerous requests need approval, or are denied.
     Open,
 }
 
 impl Builtin {
-    /// Every set of shipped rules.
+    /// Every shipped rule file.
     pub const ALL: [Builtin; 3] = [Builtin::Default, Builtin::Strict, Builtin::Open];
 
-    /// As written in the configuration, after `builtin:`.
+    /// Returns its name, as the configuration has it after `builtin:`.
     pub fn name(self) -> &'static str {
         match self {
             Builtin::Default => "default",
@@ -27,12 +26,12 @@ impl Builtin {
         }
     }
 
-    /// The one of that name.
+    /// Returns the shipped file of that name.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|it| it.name() == name)
     }
 
-    /// The text of the file, to print, or to start a file of one's own from.
+    /// Returns the file's text, to print, or to start an own file from.
     pub fn text(self) -> &'static str {
         match self {
             Builtin::Default => include_str!("../../policy/default.toml"),
@@ -41,7 +40,7 @@ impl Builtin {
         }
     }
 
-    /// The rules of this set, loaded.
+    /// Loads the rules of this file.
     ///
     /// # Panics
     /// Never in a program whose tests have passed: they load every one of these files.
@@ -51,7 +50,7 @@ impl Builtin {
     }
 }
 
-/// The shipped rules of that name: `default`, `strict` or `open`.
+/// Loads the shipped rules of that name: `default`, `strict` or `open`.
 pub fn builtin(name: &str) -> Option<RuleSet> {
     Builtin::named(name).map(|it| RuleSet::new(it.layer()))
 }

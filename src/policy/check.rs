@@ -15,22 +15,22 @@ use provost_domain::{Approver, Judge, WorkerKind};
 pub struct Report {
     /// Mistakes; with any of them the file is refused.
     pub problems: Vec<Problem>,
-    /// Rules that are valid, and hardly what their author means.
+    /// Rules that are valid, but hardly intended by their author.
     pub warnings: Vec<Problem>,
-    /// How many rules the file has; 0 if it does not load.
+    /// The number of rules in the file; 0 if it does not load.
     pub rules: usize,
-    /// Version of the rules, if the file loads.
+    /// The version of the rules, if the file loads.
     pub version: Option<Digest>,
 }
 
 impl Report {
-    /// Whether the file would be taken.
+    /// Checks whether the file would be accepted.
     pub fn loads(&self) -> bool {
         self.problems.is_empty()
     }
 }
 
-/// Looks over a rule file.
+/// Checks a rule file.
 pub fn check(text: &str, name: &str) -> Report {
     match Layer::parse(text, name) {
         Err(problems) => Report { problems: problems.0, warnings: Vec::new(), rules: 0, version: None },
@@ -43,8 +43,8 @@ pub fn check(text: &str, name: &str) -> Report {
     }
 }
 
-/// Rules that only a passkey can answer: while none is enrolled, what they ask about expires as a denial. Nothing of a file
-/// that does not load.
+/// Returns the rules that only a passkey can answer: while none is enrolled, their requests expire as denials.
+/// Empty for a file that does not load.
 pub fn by_passkey_alone(text: &str, name: &str) -> Vec<Problem> {
     let Ok(layer) = Layer::parse(text, name) else { return Vec::new() };
     let alone = |it: &Matched<'_>| it.rule.ask.as_ref().is_some_and(|ask| is_passkey_alone(&ask.by));
@@ -55,12 +55,12 @@ pub fn by_passkey_alone(text: &str, name: &str) -> Vec<Problem> {
     layer.rules().filter(alone).map(problem).collect()
 }
 
-/// Whether only a passkey is let answer.
+/// Checks whether only a passkey may answer.
 pub fn is_passkey_alone(by: &[Approver]) -> bool {
     !by.is_empty() && by.iter().all(|it| *it == Approver::Passkey)
 }
 
-/// Said of a rule that only a passkey can answer, while there is none.
+/// The text for a rule that only a passkey can answer, while none is enrolled.
 pub const PASSKEY_MISSING: &str = "lets only a passkey answer, and none is enrolled: what it asks about expires as a denial; enrol one on the page: provost passkey add";
 
 fn warnings(layer: &Layer, name: &str) -> Vec<Problem> {
@@ -97,7 +97,7 @@ fn warnings(layer: &Layer, name: &str) -> Vec<Problem> {
     found
 }
 
-/// Conditions that no request can meet together.
+/// Returns conditions that no request can meet together.
 fn impossible(when: &When) -> Option<String> {
     let leaves_out = |action| when.action.as_ref().is_some_and(|it| !it.contains(&action));
     let (work, call) = (Request::any_work(), Request::any_call());
@@ -122,7 +122,7 @@ fn impossible(when: &When) -> Option<String> {
     Some(format!("can never match: {why}"))
 }
 
-/// Limits that end in a denial.
+/// Returns limits that always end in a denial.
 fn unmeetable(it: &Matched<'_>) -> Option<String> {
     let polling = it.rule.when.worker_kind.as_ref().is_some_and(|it| it.0 == [WorkerKind::Polling]);
     let least = it.rule.limit.tier_min?;
@@ -131,7 +131,7 @@ fn unmeetable(it: &Matched<'_>) -> Option<String> {
         .then(|| "denies what it matches: `limit.tier_min` asks for more than such a worker has".to_owned())
 }
 
-/// Short options in one word, which a command may have apart or in another order.
+/// Finds short options combined in one word, which a command may separate or reorder.
 fn evaded(it: &Matched<'_>) -> Option<String> {
     let commands = it.rule.when.command.as_ref().filter(|_| it.compiled.ruling != Ruling::Allow)?;
     let is_bundle = |word: &str| {
@@ -146,7 +146,7 @@ fn evaded(it: &Matched<'_>) -> Option<String> {
     ))
 }
 
-/// A test table's line that was answered otherwise than expected.
+/// A line of a test table whose answer was not the expected one.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Failed {
     /// The line of the test table, with its request.
@@ -155,7 +155,7 @@ pub struct Failed {
     pub outcome: Outcome,
 }
 
-/// Asks every question of a test table; returns those with another answer.
+/// Puts every request of a test table to the rules; returns those with another answer.
 pub fn run_cases(rules: &RuleSet, cases: &[Case]) -> Vec<Failed> {
     let mut failed = Vec::new();
     for case in cases {
@@ -172,7 +172,7 @@ pub fn run_cases(rules: &RuleSet, cases: &[Case]) -> Vec<Failed> {
 /// A request that two policies answer differently.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Difference {
-    /// The place of the request in the list, counted from zero.
+    /// The request's place in the list, counted from zero.
     pub index: usize,
     /// The answer of the old policy.
     pub before: Outcome,
@@ -180,8 +180,8 @@ pub struct Difference {
     pub after: Outcome,
 }
 
-/// Which requests change their decision, terms or approvers from one policy to another. Another rule that
-/// says the same is no difference.
+/// Returns the requests whose decision, terms or approvers change from one policy to another. A different rule with
+/// the same effect is no difference.
 pub fn diff(old: &RuleSet, new: &RuleSet, requests: &[Request]) -> Vec<Difference> {
     let mut changed = Vec::new();
     for (index, request) in requests.iter().enumerate() {

@@ -1,8 +1,8 @@
 //! Patterns over the commands of hosts' tools.
 //!
-//! A rule that allows is met by a single plain command that a pattern describes from its first word to its
-//! last. Any other rule is met as soon as the words of a pattern may begin a command anywhere in the line. So
-//! what cannot be read is never allowed, and is refused by each rule that refuses commands.
+//! A rule that allows matches a single plain command that a pattern describes from its first word to its last. Any
+//! other rule matches as soon as the words of a pattern may begin a command anywhere in the line. So a line that
+//! cannot be read is never allowed, and is refused by each rule that refuses commands.
 
 use serde::Serialize;
 
@@ -95,7 +95,7 @@ fn pattern(text: &str) -> Result<Box<str>, String> {
 /// A word of a pattern that has a star, as a rule that allows reads it.
 #[derive(Clone, Debug)]
 struct Star {
-    /// What stands before the first star.
+    /// The text before the first star.
     before: Box<str>,
 }
 
@@ -104,7 +104,7 @@ impl Star {
         pattern.split_once('*').map(|(before, _)| Self { before: before.into() })
     }
 
-    /// Whether a word that matches is the pattern's own with names in it.
+    /// Checks whether a matching word is the pattern's own word with names in place of its stars.
     fn may_be(&self, word: &str) -> bool {
         let rest = word.get(self.before.len()..).unwrap_or_default();
         match &*self.before {
@@ -114,18 +114,18 @@ impl Star {
     }
 }
 
-/// Whether a word is no option, no file with more words, no command of an editor, no setting, and leaves no
-/// folder.
+/// Checks whether a word is a mere name: no option, no file with more words, no command of an editor, no setting,
+/// and no path out of its folder.
 fn is_name(word: &str) -> bool {
     !word.starts_with(['-', '+', '@']) && !climbs(word) && !sets(word, word)
 }
 
-/// Whether a path leaves the folder that it is in.
+/// Checks whether a path leaves its folder.
 fn climbs(word: &str) -> bool {
     word.split(['/', '\\', '=', ':', ',']).any(|it| it == "..")
 }
 
-/// Whether a word sets something: a name, then `=` within what a star stands for.
+/// Checks whether a word sets a value: a name, then `=` within the text that a star stands for.
 fn sets(word: &str, starred: &str) -> bool {
     let name = word.split('=').next().unwrap_or_default();
     starred.contains('=') && name.chars().all(|it| it.is_alphanumeric() || "_-.:+".contains(it))
@@ -151,15 +151,15 @@ impl Pattern {
         let glob = |it: &str| NameGlobs::new(&[it.into()]);
         let program = match ruling {
             Ruling::Allow => glob(program)?,
-            // The name by which a file system that does not tell letters apart finds it.
+            // The name under which a file system that ignores case finds it.
             Ruling::Approve | Ruling::Deny => glob(&program.to_ascii_lowercase())?,
         };
         let words = words.into_iter().map(|it| Ok((glob(it)?, Star::of(it))));
         Ok(Self { program, words: words.collect::<Result<_, String>>()?, open: !open.is_empty() })
     }
 
-    /// Whether this is the command, from its first word to its last. A star stands for a name, and for
-    /// nothing by which many programs run others.
+    /// Checks whether this is the command, from its first word to its last. A star stands for a name, and for none
+    /// of the forms by which many programs run others.
     fn is(&self, words: &[String]) -> bool {
         let Some((program, words)) = words.split_first() else { return false };
         let (listed, more) = words.split_at(words.len().min(self.words.len()));
@@ -171,7 +171,7 @@ impl Pattern {
             && (more.is_empty() || (self.open && more.iter().all(|it| is_name(it))))
     }
 
-    /// Whether a command that begins with these words may be it: options, each with a word behind it, may
+    /// Checks whether a command that begins with these words may match: options, each with a word behind it, may
     /// stand between.
     fn may_be(&self, begun: &Begun<'_>) -> bool {
         let mut words = begun.words();

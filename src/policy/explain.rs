@@ -20,11 +20,11 @@ pub struct Outcome {
     pub rule: RuleId,
     /// The rule's reason, for callers and approvers.
     pub reason: Box<str>,
-    /// Limits of what is let through.
+    /// The limits of the permission.
     pub terms: Option<Terms>,
-    /// How long an answer is waited for, in milliseconds.
+    /// The time that an approval waits for an answer.
     pub wait: Option<Ttl>,
-    /// How often the question is asked again after that, before it counts as denied.
+    /// The number of times that the question is repeated after that, before it counts as denied.
     pub again: u32,
     /// The kinds of approvers whose answer counts; empty unless the decision is to approve.
     pub by: Vec<Approver>,
@@ -35,7 +35,7 @@ pub struct Outcome {
 pub struct RuleTrace {
     /// The rule's name.
     pub id: RuleId,
-    /// The file it comes from.
+    /// The name of the rule's file.
     pub file: Box<str>,
     /// The line at which it begins in that file, from 1.
     pub line: usize,
@@ -58,14 +58,14 @@ pub struct Unmet {
     pub found: Box<str>,
 }
 
-/// A decision and how it came about.
+/// A decision and its derivation.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Explanation {
     /// The answer to the request.
     pub outcome: Outcome,
-    /// Every rule in the order asked.
+    /// Every rule, in the order of the check.
     pub rules: Vec<RuleTrace>,
-    /// Digest of the rules.
+    /// The digest of the rules.
     pub version: Digest,
 }
 
@@ -78,7 +78,7 @@ pub fn explain(rules: &RuleSet, who: &Principal, command: &Command, facts: &Fact
     explained(rules, &rules.decide(who, command, facts), traces)
 }
 
-/// Explains the decision about a request that a person wrote down.
+/// Explains the decision about a hand-written request.
 pub fn explain_request(rules: &RuleSet, request: &Request) -> Explanation {
     let subject = request.subject();
     explained(rules, &rules.judge(&subject), traces(rules, &subject))
@@ -124,7 +124,7 @@ impl Outcome {
     }
 }
 
-/// A permission does not carry its reason; people who ask want it.
+/// Returns the reason of a rule that allows. A permission does not carry it, but a person who wants an explanation needs it.
 fn reason_of(rules: &RuleSet, id: &RuleId) -> Box<str> {
     let mut all = rules.layers().iter().flat_map(|layer| &layer.file().rules);
     all.find(|rule| rule.id == *id && rule.decision == Ruling::Allow)

@@ -1,7 +1,7 @@
 //! A rule file, read and checked, but not yet compiled.
 //!
-//! It has the rules in normal form: defaults filled in, units resolved, patterns in one
-//! spelling. Its digest is the version of the policy; both evaluators start from it.
+//! It has the rules in normal form: defaults filled in, units resolved, patterns in one spelling. Its digest is the
+//! version of the policy; both evaluators start from it.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,7 +12,7 @@ use provost_domain::{Approver, Credentials, Door, Git, Proof, Rate, Tier, Worker
 
 pub(super) use provost_domain::Action;
 
-/// How long an approval waits for an answer when its rule does not say.
+/// The time that an approval waits for an answer if its rule does not say.
 pub const APPROVAL_WAIT: Ttl = Ttl::minutes(10);
 
 /// The ruling of a rule for the requests that it matches. Ordered: later is stricter, and the strictest wins.
@@ -28,7 +28,7 @@ pub enum Ruling {
 }
 
 impl Ruling {
-    /// As written in rules.
+    /// Returns its name in rules.
     pub fn name(self) -> &'static str {
         match self {
             Ruling::Allow => "allow",
@@ -38,7 +38,7 @@ impl Ruling {
     }
 }
 
-/// Why a rule cannot ask for approval of this, where that is so.
+/// Returns the reason why a rule cannot ask for approval of this action, if there is one.
 pub fn cannot_wait(action: Action) -> Option<&'static str> {
     match action {
         Action::Approve => {
@@ -73,7 +73,7 @@ pub(super) const ACTIONS: &[(&str, Action)] = &[
     ("approve", Action::Approve),
     ("token", Action::Token),
 ];
-/// Every door that a caller can come in through; what the daemon does by itself is not judged.
+/// Every door that a caller can come in through; the daemon's own actions are not judged.
 pub(super) const DOORS: &[(&str, Door)] = Door::ENTRANCES;
 pub(super) const PROOFS: &[(&str, Proof)] = &[
     ("shared_key", Proof::SharedKey),
@@ -92,41 +92,41 @@ pub(super) const CREDENTIALS: &[(&str, Credentials)] =
 pub(super) const GITS: &[(&str, Git)] = &[("read", Git::Read), ("write", Git::Write)];
 pub(super) const NETS: &[(&str, Net)] = &[("none", Net::None), ("ports", Net::Ports), ("hosts", Net::Hosts)];
 
-/// The limits that come with a rule that permits.
+/// The limits of a rule that permits.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct Limit {
-    /// Least confinement that the worker must have.
+    /// The least confinement that the worker must have.
     pub tier_min: Option<Tier>,
-    /// Longest run of the worker.
+    /// The longest run of the worker.
     pub timeout: Option<Ttl>,
-    /// Largest data segment of one process, in bytes.
+    /// The largest data segment of one process, in bytes.
     pub memory: Option<u64>,
-    /// Most processes at once in the jail.
+    /// The most processes at once in the jail.
     pub processes: Option<u32>,
-    /// Most unfinished tasks of one client under this rule.
+    /// The most unfinished tasks of one client under this rule.
     pub concurrent: Option<u32>,
-    /// Most uses by one client within a window.
+    /// The most uses by one client within a window.
     pub rate: Option<Rate>,
-    /// `host:port` pairs that may be reached.
+    /// The `host:port` pairs that may be reached.
     pub hosts: Option<Vec<Box<str>>>,
-    /// How far secrets may go.
+    /// The furthest that secrets may go.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub credentials: Option<Credentials>,
 }
 
-/// The approvers that a rule asks, and for how long.
+/// The approvers that a rule asks, and the time to answer.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Ask {
     /// The kinds of approvers whose answer counts.
     pub by: Vec<Approver>,
-    /// How long an answer is waited for.
+    /// The time that an approval waits for an answer.
     pub expires: Ttl,
-    /// How often the question is asked again once that time is over, before it counts as denied.
+    /// The number of times that the question is repeated after that time, before it counts as denied.
     #[serde(skip_serializing_if = "is_none")]
     pub again: u32,
 }
 
-/// Whether nothing is asked again; a file without the key keeps the digest that it had before there was one.
+/// Checks whether the question is never repeated. A file without the key keeps the digest from before the key existed.
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
 fn is_none(again: &u32) -> bool {
     *again == 0
@@ -147,14 +147,14 @@ pub struct Rule {
     pub limit: Limit,
     /// The approvers that it asks; `Some` for `approve`, and only there.
     pub ask: Option<Ask>,
-    /// Where it stands in its file.
+    /// The line at which it begins in its file.
     #[serde(skip)]
     pub line: usize,
     #[serde(skip)]
     pub(super) examples: Vec<Example>,
 }
 
-/// A request that a rule says it is, or is not, about.
+/// A request in a rule's example: the rule states whether it matches.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Example {
     pub(super) line: usize,
@@ -165,7 +165,7 @@ pub(super) struct Example {
 /// A whole rule file in normal form.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct File {
-    /// As it was named, for messages.
+    /// The file's name in messages.
     #[serde(skip)]
     pub name: Box<str>,
     /// The rules, in the order of the file.

@@ -1,4 +1,4 @@
-//! The forms that conditions have: how a rule writes the value, and when the condition holds.
+//! The forms of conditions: how a rule writes the value, and when the condition holds.
 //!
 //! A row of [`super::condition`] names a form and the property of the request that it examines. Most new
 //! conditions need no new form.
@@ -19,33 +19,33 @@ use provost_domain::{Action, Door, Git, Proof, Tier, ToolPath, WorkerKind};
 pub(super) trait Form: Sized {
     /// The property, borrowed from the request.
     type Found<'a>;
-    /// The value, ready to be compared often.
+    /// The value, prepared for repeated comparison.
     type Test: Clone + Debug + Send + Sync + 'static;
 
     /// Reads the value; `None` where the key is absent, or wrong and noted.
     fn read(notes: &mut Notes<'_>, from: &Section<'_, '_>, key: &str) -> Option<Self>;
 
-    /// The value, for people and for comparison.
+    /// Returns the value as text, for people and for comparison.
     fn text(&self) -> String;
 
-    /// Makes the value ready for a rule of this kind.
+    /// Prepares the value for a rule of this kind.
     ///
     /// # Errors
-    /// A sentence, when the patterns together are too large to compile, or make no sense in such a rule.
+    /// A sentence, if the patterns together are too large to compile, or make no sense in such a rule.
     fn compile(&self, ruling: Ruling) -> Result<Self::Test, String>;
 
     fn holds(test: &Self::Test, found: Self::Found<'_>) -> bool;
 
-    /// The property, for people.
+    /// Returns the property as text, for people.
     fn shown(found: Self::Found<'_>) -> String;
 }
 
-/// A property that has one of a few words.
+/// A property whose value is one of a few words.
 pub(super) trait Keyword: Copy + PartialEq + Debug + Send + Sync + 'static {
     /// Each word as rules write it, in the order of the normal form.
     const WORDS: &'static [(&'static str, Self)];
 
-    /// The values that one word of a rule stands for.
+    /// Returns the values that one word of a rule stands for.
     ///
     /// # Errors
     /// A sentence that lists the known words.
@@ -67,7 +67,7 @@ words! { Action: ACTIONS, Door: DOORS, Proof: PROOFS, WorkerKind: KINDS, Tier: T
 impl Keyword for Net {
     const WORDS: &'static [(&'static str, Self)] = NETS;
 
-    /// `any` stands for every kind of network, which `none` is not.
+    /// Reads `any` as every kind of network but `none`.
     fn read(text: &str) -> Result<Vec<Self>, String> {
         match text {
             "any" => Ok(vec![Net::Ports, Net::Hosts]),
@@ -118,7 +118,7 @@ impl<T: Keyword> Form for OneOf<T> {
     }
 }
 
-/// Texts of a rule, sorted, each once.
+/// Returns the texts of a rule, sorted, each once.
 pub(super) fn texts(
     notes: &mut Notes<'_>,
     from: &Section<'_, '_>,
@@ -219,8 +219,8 @@ impl Form for PathsOutside {
     }
 }
 
-/// Patterns over the paths of a tool. Of a delegation's one path, one of them matches. Of the files that a
-/// call of a host's tool names, a rule that allows matches all, and any other rule one.
+/// Patterns over the paths of a tool. For a delegation's one path, one of them must match. For the files that a
+/// call of a host's tool names, a rule that allows needs a match of every file, any other rule of one.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Paths(pub Vec<Box<str>>);
 
@@ -306,13 +306,13 @@ impl Form for Phrases {
     }
 }
 
-/// The words of a command: runs of letters, digits and `_`. So `/usr/bin/sudo` says `sudo`, `pseudo` does
-/// not.
+/// Returns the words of a command: runs of letters, digits and `_`. So `/usr/bin/sudo` contains `sudo`, but
+/// `pseudo` does not.
 fn command_words(text: &str) -> impl Iterator<Item = &str> + Clone {
     text.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| !word.is_empty())
 }
 
-/// Whether the words of a phrase occur one after the other.
+/// Checks whether the words of a phrase occur in sequence.
 fn says(command: &str, phrase: &str) -> bool {
     let mut rest = command_words(command);
     loop {
@@ -326,7 +326,7 @@ fn says(command: &str, phrase: &str) -> bool {
     }
 }
 
-/// `true`: the request lacks what others name.
+/// `true`: the request lacks the property that others name.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Missing;
 

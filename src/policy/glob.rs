@@ -10,7 +10,7 @@ use globset::{Glob, GlobBuilder, GlobSet, GlobSetBuilder, escape};
 
 use provost_base::limits::PATH_LEN_MAX;
 
-/// Whether [`normalised_path`](provost_base::normalised_path) would leave a path as it is; without allocating.
+/// Checks whether [`normalised_path`](provost_base::normalised_path) would leave a path unchanged; without allocating.
 pub(super) fn is_normal(path: &str) -> bool {
     if path == "/" || path == "." {
         return true;
@@ -72,7 +72,7 @@ pub(super) fn name_pattern(text: &str) -> Result<Box<str>, String> {
     Ok(text.into())
 }
 
-/// Everything but the stars is meant literally.
+/// Escapes everything but the stars.
 fn literally(pattern: &str) -> String {
     pattern.split('*').map(escape).collect::<Vec<_>>().join("*")
 }
@@ -86,7 +86,7 @@ fn compiled(builder: &GlobSetBuilder) -> Result<GlobSet, String> {
     builder.build().map_err(|error| error.to_string())
 }
 
-/// Patterns over names, compiled. Most are plain names, which need no machinery.
+/// Patterns over names, compiled. Most are plain names, which need no glob.
 #[derive(Clone, Debug)]
 pub(super) struct NameGlobs {
     plain: Vec<Box<str>>,
@@ -110,7 +110,7 @@ impl NameGlobs {
     }
 }
 
-/// Patterns over normalised paths, compiled. Absolute patterns see absolute paths, the others relative ones.
+/// Patterns over normalised paths, compiled. Absolute patterns match absolute paths, the others relative ones.
 #[derive(Clone, Debug)]
 pub(super) struct PathGlobs {
     relative: Side,
@@ -119,8 +119,8 @@ pub(super) struct PathGlobs {
     names: Vec<Box<str>>,
 }
 
-/// What one kind of pattern covers. The root has no component that a glob could look at, hence the flags;
-/// plain folders and whole trees are compared as text, which is most of what rules list.
+/// The absolute or the relative patterns. The root has no component that a glob could match, hence the flags; plain
+/// folders and whole trees, most of what rules list, are compared as text.
 #[derive(Clone, Debug, Default)]
 struct Side {
     everything: bool,
@@ -147,7 +147,7 @@ impl Side {
                 _ => {
                     let text = format!("{start}{}", literally(pattern));
                     set.add(glob(&text, true)?);
-                    // `a/**` of the library does not cover `a` itself.
+                    // The library's `a/**` does not cover `a` itself.
                     if let Some(top) = text.strip_suffix("/**") {
                         set.add(glob(top, true)?);
                     }
@@ -171,7 +171,7 @@ impl Side {
             || self.starred.as_ref().is_some_and(|set| set.is_match(Path::new(path)))
     }
 
-    /// Whether the path leads through one of the folders that count anywhere.
+    /// Checks whether the path leads through one of the folders that match at any depth.
     fn leads_through(&self, path: &str) -> bool {
         let mut rest = Some(path.strip_prefix('/').unwrap_or(path)).filter(|_| !self.anywhere.is_empty());
         while let Some(here) = rest {
@@ -184,9 +184,9 @@ impl Side {
     }
 }
 
-/// Whether some text matches both, each with `*` for any text.
+/// Checks whether some text matches both, each with `*` for any text.
 fn may_meet(one: &[u8], other: &[u8]) -> bool {
-    // For each beginning of the other, whether what was read of the first may be it.
+    // For each prefix of the other pattern, whether the part of the first that has been read can match it.
     let star_from = |reached: &mut Vec<bool>| {
         for at in 0..other.len() {
             reached[at + 1] |= reached[at] && other[at] == b'*';
@@ -212,12 +212,12 @@ fn may_meet(one: &[u8], other: &[u8]) -> bool {
     reached[other.len()]
 }
 
-/// Whether a path begins with these whole components.
+/// Checks whether a path begins with these whole components.
 fn begins(path: &str, top: &str) -> bool {
     path.strip_prefix(top).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-/// `NAME` of a pattern `**/NAME/**`.
+/// Returns `NAME` of a pattern `**/NAME/**`.
 fn anywhere(pattern: &str) -> Option<&str> {
     pattern.strip_prefix("**/")?.strip_suffix("/**").filter(|name| !name.contains('*'))
 }
@@ -231,7 +231,7 @@ impl PathGlobs {
         Ok(Self { relative: Side::new(relative, "")?, absolute: Side::new(absolute, "/")?, names })
     }
 
-    /// Whether a word with stars for what is not known may be a path that a pattern covers: one of its
+    /// Checks whether a word, with stars for its unknown parts, may be a path that a pattern covers: one of its
     /// components may be the last one that the pattern names.
     pub(super) fn may_match(&self, word: &str) -> bool {
         word.split('/').any(|part| self.names.iter().any(|name| may_meet(part.as_bytes(), name.as_bytes())))

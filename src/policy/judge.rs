@@ -1,8 +1,8 @@
 //! The judge with compiled rules.
 //!
-//! The judge checks all rules. The strictest matching rule wins: deny, then approve, then allow; without a
-//! match, the answer is no. The first rule of the winning kind, in the order of the file, gives its name and
-//! reason. A permission carries the limits of every matching allow and approve rule, the tightest of each.
+//! The judge checks all rules. The strictest matching rule wins: deny, then approve, then allow; without a match,
+//! the request is denied. The first rule of the winning kind, in the order of the file, gives its name and reason.
+//! A permission carries the limits of every matching allow and approve rule, the tightest of each.
 //!
 //! A rule set has a base, which alone can permit, and layers over it, which can only restrict further: a
 //! request that the base does not match is denied, regardless of the layers.
@@ -21,14 +21,14 @@ use provost_domain::{
     WorkerKind,
 };
 
-/// The reason of a denial where no rule matched.
+/// The reason of a denial when no rule matches.
 const NO_RULE: &str = "no rule allows this";
 
-/// Why a rule that does not speak of tier `job` is not enough for it.
+/// The reason why a rule that does not name tier `job` does not permit it.
 pub const JOB_UNNAMED: &str = "the worker would run in tier job, in which it reads whatever its user may read and the \
      network is open; only a rule that names the tier lets it run: when.tier = [\"job\"]";
 
-/// Why a rule that does not speak of writing to the repository is not enough for it.
+/// The reason why a rule that does not name writing to the repository does not permit it.
 pub const GIT_UNNAMED: &str = "the worker may write to the repository itself, where what it stages, hides or moves decides what \
      a review shows; only a rule that names that lets it run: when.git = [\"write\"]";
 
@@ -43,7 +43,7 @@ impl Layer {
     /// Reads a rule file, compiles it and tries its examples.
     ///
     /// # Errors
-    /// Everything that is wrong with it, with lines.
+    /// All mistakes in the file, with lines.
     pub fn parse(text: &str, name: &str) -> Result<Self, Problems> {
         let layer = Self::compile(File::parse(text, name)?)?;
         let mut notes = Notes::new(name, text);
@@ -68,12 +68,12 @@ impl Layer {
         Ok(Self { file, compiled })
     }
 
-    /// The rules as they were read.
+    /// Returns the rules as they were read.
     pub fn file(&self) -> &File {
         &self.file
     }
 
-    /// Each rule with its compiled conditions, in the order of the file.
+    /// Returns each rule with its compiled conditions, in the order of the file.
     pub(super) fn rules(&self) -> impl Iterator<Item = Matched<'_>> {
         self.file.rules.iter().zip(&self.compiled).map(|(rule, compiled)| Matched { rule, compiled })
     }
@@ -123,21 +123,21 @@ pub struct RuleSet {
 }
 
 impl RuleSet {
-    /// A rule set of one file, with no layer over it.
+    /// Makes a rule set of one file, with no layer over it.
     pub fn new(base: Layer) -> Self {
         Self::layered(base, Vec::new())
     }
 
-    /// Digest of all of them, by which one state of the rules is told from another.
+    /// Returns the digest of all rules, which identifies one version of them.
     pub fn digest(&self) -> Digest {
         self.version
     }
 
-    /// Rules, and others over them that can only tighten.
+    /// Makes a rule set of a base and layers over it, which can only restrict further.
     pub fn layered(base: Layer, tighter: Vec<Layer>) -> Self {
         let layers: Arc<[Layer]> = std::iter::once(base).chain(tighter).collect();
         let normal: Vec<&File> = layers.iter().map(Layer::file).collect();
-        // Our own types always encode.
+        // Provost's own types always encode.
         let normal = serde_json::to_string(&normal).unwrap_or_default();
         Self { version: Digest::of(normal.as_bytes()), layers }
     }
@@ -145,17 +145,17 @@ impl RuleSet {
     /// Reads one file's rules.
     ///
     /// # Errors
-    /// Everything that is wrong with it.
+    /// All mistakes in the file.
     pub fn parse(text: &str, name: &str) -> Result<Self, Problems> {
         Layer::parse(text, name).map(Self::new)
     }
 
-    /// The base first, then what tightens it.
+    /// Returns the base first, then the layers over it.
     pub fn layers(&self) -> &[Layer] {
         &self.layers
     }
 
-    /// Judges a request that a person wrote down.
+    /// Judges a hand-written request.
     pub fn decide_request(&self, request: &Request) -> Decision {
         self.judge(&request.subject())
     }
@@ -223,14 +223,14 @@ pub(super) fn rule_of(decision: &Decision) -> &RuleId {
     }
 }
 
-/// Whether a rule names tier `job`, so that its author has thought of it.
+/// Checks whether a rule names tier `job`, so that its author has considered it.
 pub(super) fn names_job(rule: &super::file::Rule) -> bool {
     let listed = rule.when.tier.as_ref().is_some_and(|tiers| tiers.contains(&Tier::Job));
     listed || rule.limit.tier_min == Some(Tier::Job)
 }
 
-/// Whether a rule names `git = "write"`, so that its author has thought of workers that
-/// write to the repository.
+/// Checks whether a rule names `git = "write"`, so that its author has considered workers that write to the
+/// repository.
 fn names_git(rule: &super::file::Rule) -> bool {
     rule.when.git.as_ref().is_some_and(|may| may.contains(&Git::Write))
 }
@@ -286,8 +286,8 @@ impl<'r> Found<'r> {
         }
     }
 
-    /// How far secrets may go. Where the base says nothing they stay in the proxy, and what lies over it
-    /// cannot let them out.
+    /// Limits how far secrets may go. If the base is silent, they stay in the proxy, and no layer over it can let
+    /// them out.
     fn let_secrets(&mut self, limit: Option<Credentials>, is_base: bool) {
         let Some(limit) = limit else { return };
         let known = self.terms.credentials.or((!is_base).then_some(Credentials::Proxy));
@@ -346,9 +346,9 @@ impl<'r> Found<'r> {
     }
 }
 
-/// Why the worker cannot meet the least tier, if it cannot. The request is then denied at once, and
-/// not at the start of the worker: the daemon does not start polling workers, and could not enforce
-/// the term on them.
+/// Returns the reason why the worker cannot meet the least tier, if it cannot. The request is then denied at once
+/// rather than at the worker's start: the daemon does not start polling workers, and could not enforce the term on
+/// them.
 fn too_weak(work: &Work<'_>, least: Option<Tier>) -> Option<String> {
     let least = least.filter(|least| work.tier < Some(*least))?;
     let least = least.name();
@@ -363,8 +363,8 @@ fn too_weak(work: &Work<'_>, least: Option<Tier>) -> Option<String> {
     })
 }
 
-/// Secrets go no further than every rule that lets the worker run has said; where none says anything, no
-/// further than the proxy.
+/// Returns the reason of a denial if a secret would go further than the rules that let the worker run permit; if
+/// no rule says anything, further than the proxy.
 fn too_far(work: &Work<'_>, most: Option<Credentials>) -> Option<String> {
     let most = most.unwrap_or(Credentials::Proxy);
     let wanted = work.credentials.filter(|wanted| *wanted > most)?;
@@ -376,7 +376,7 @@ fn too_far(work: &Work<'_>, most: Option<Credentials>) -> Option<String> {
     ))
 }
 
-/// What all rules together ask for.
+/// The approval that all rules together demand.
 struct Met<'r> {
     by: Vec<&'r Approver>,
     wait: Ttl,
@@ -393,7 +393,7 @@ fn meet<'r>(known: Option<Met<'r>>, ask: &'r Ask) -> Met<'r> {
     }
 }
 
-/// The words without those that another one of them covers.
+/// Returns the approvers without those that another one of them covers.
 fn widest(mut by: Vec<&Approver>) -> Vec<&Approver> {
     let mut kept: Vec<&Approver> = Vec::with_capacity(by.len());
     by.sort_by(|one, other| approver_rank(one).cmp(&approver_rank(other)));
@@ -412,7 +412,7 @@ fn least<T: Ord>(a: Option<T>, b: Option<T>) -> Option<T> {
     }
 }
 
-/// The rate that lets less through in the long run; of equal ones the one with the shorter burst.
+/// Returns the rate that lets less through in the long run; of equal ones the one with the shorter burst.
 fn slower(a: Option<Rate>, b: Option<Rate>) -> Option<Rate> {
     let (Some(one), Some(other)) = (a, b) else { return a.or(b) };
     let uses = |rate: Rate, per: Ttl| u64::from(rate.count) * u64::from(per.as_millis());

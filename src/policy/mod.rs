@@ -1,11 +1,11 @@
-//! Judgement: rules in a file, compiled, and checked before a delegation, a capture, an apply or an approval.
+//! Policy: rules in a file, compiled, and checked before a delegation, a capture, an apply or an approval.
 //!
 //! Promises: the strictest matching rule wins, in any order of rules; a request that no rule matches is
 //! denied; a permission carries its limits; a file with a mistake is refused as a whole, with lines; the same
 //! request gets the same answer. `policy/README.md` shows the language by example.
 //!
-//! Left to others: resolving directories and counting (the request carries the facts), keeping rate and
-//! concurrency counters (`domain`), and enforcing the terms (`jail`, `effects`).
+//! Left to others: resolving directories and counting (the request carries the facts), rate and concurrency
+//! counters (`domain`), and enforcement of the terms (`jail`, `effects`).
 #![forbid(unsafe_code)]
 
 mod builtin;

@@ -1,4 +1,4 @@
-//! From TOML to rules: every key known, every value in its type, every complaint with its line.
+//! Turns TOML into rules: every key known, every value of its type, every complaint with its line.
 
 use super::condition::When;
 use super::file::{
@@ -18,10 +18,10 @@ const LIMIT_KEYS: &[&str] =
 const APPROVE_KEYS: &[&str] = &["by", "auth", "expires", "ask_again", "scope"];
 
 impl File {
-    /// Reads a rule file. Its examples are not tried yet; [`super::Layer::parse`] does that.
+    /// Reads a rule file without trying its examples; [`super::Layer::parse`] tries them.
     ///
     /// # Errors
-    /// Everything that is wrong with it.
+    /// All mistakes in the file.
     pub fn parse(text: &str, name: &str) -> Result<Self, Problems> {
         let mut notes = Notes::new(name, text);
         if text.len() > POLICY_BYTES_MAX {
@@ -100,7 +100,7 @@ fn read_rule(notes: &mut Notes<'_>, section: &Section<'_, '_>) -> Option<Rule> {
     Some(Rule { id, decision, reason, when, limit, ask, line, examples })
 }
 
-/// A rule that opens something must say what it opens.
+/// Checks that a rule that permits something states its conditions.
 fn check_scope(notes: &mut Notes<'_>, section: &Section<'_, '_>, decision: Ruling, when: &When) {
     let stated = *when != When::default();
     if when.any && *when != (When { any: true, ..When::default() }) {
@@ -187,7 +187,7 @@ fn read_ask(notes: &mut Notes<'_>, section: &Section<'_, '_>, decision: Ruling) 
     Some(Ask { by: by?, expires, again })
 }
 
-/// How an answer is proved follows from who may answer; a rule may say it for its readers, and is held to it.
+/// Checks `approve.auth`. The approvers determine how an answer is proved; a rule may repeat it for its readers, and must then be right.
 fn check_auth(auth: &str, by: &[Approver]) -> Result<(), String> {
     let people = by.iter().any(|it| Approver::Human.covers(it));
     let agents = by.iter().any(|it| matches!(it, Approver::Agent(_)));
@@ -243,7 +243,7 @@ fn in_approver_order(mut by: Vec<Approver>) -> Vec<Approver> {
     by
 }
 
-/// The place of an approver in a list; a wider word stands before a narrower one.
+/// Returns the place of an approver in a list; a wider word stands before a narrower one.
 pub(super) fn approver_rank(it: &Approver) -> (u8, &str) {
     match it {
         Approver::Human => (0, ""),
@@ -254,7 +254,7 @@ pub(super) fn approver_rank(it: &Approver) -> (u8, &str) {
     }
 }
 
-/// `host:port` or `host:port=address`, in the spelling of the configuration.
+/// Reads `host:port` or `host:port=address`, in the spelling of the configuration.
 fn host(text: &str) -> Result<Box<str>, String> {
     let wrong =
         |why| format!("`{text}` is not a host; write \"name:port\", as in \"crates.example:443\": it {why}");

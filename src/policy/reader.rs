@@ -1,4 +1,4 @@
-//! Reading TOML so that every complaint names its line and its key.
+//! Reads TOML so that every complaint names its line and its key.
 //!
 //! It collects all problems of a file, so that a person can repair them together.
 
@@ -9,12 +9,12 @@ use toml::de::{DeTable, DeValue};
 
 use provost_base::nearest;
 
-/// Something wrong with a file, said so that its author can repair it.
+/// A mistake in a file, in words that let its author repair it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Problem {
-    /// The file, as it was named.
+    /// The file's name, as the caller gave it.
     pub file: Box<str>,
-    /// Line, counted from one.
+    /// The line, counted from one.
     pub line: usize,
     /// The mistake, and the next step.
     pub what: Box<str>,
@@ -26,7 +26,7 @@ impl fmt::Display for Problem {
     }
 }
 
-/// Everything wrong with a file; never empty.
+/// All mistakes in a file; never empty.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Problems(pub Vec<Problem>);
 
@@ -47,7 +47,7 @@ impl std::error::Error for Problems {}
 /// A value with its place in the text.
 pub(super) type Value<'i> = Spanned<DeValue<'i>>;
 
-/// Collects problems of one file.
+/// Collects the problems of one file.
 pub(super) struct Notes<'a> {
     file: &'a str,
     text: &'a str,
@@ -59,7 +59,7 @@ impl<'a> Notes<'a> {
         Self { file, text, problems: Vec::new() }
     }
 
-    /// The line in which a byte of the text stands.
+    /// Returns the line of a byte of the text.
     pub(super) fn line(&self, at: usize) -> usize {
         let before = self.text.as_bytes().iter().take(at);
         1 + before.filter(|byte| **byte == b'\n').count()
@@ -74,13 +74,13 @@ impl<'a> Notes<'a> {
         self.problems.push(Problem { file: self.file.into(), line, what: what.into().into() });
     }
 
-    /// `value`, unless something was wrong.
+    /// Returns `value`, unless there are problems.
     pub(super) fn finish<T>(mut self, value: T) -> Result<T, Problems> {
         self.problems.sort_by_key(|problem| problem.line);
         if self.problems.is_empty() { Ok(value) } else { Err(Problems(self.problems)) }
     }
 
-    /// The text as TOML, or nothing and a problem.
+    /// Parses the text as TOML; `None`, and a problem, if it is none.
     pub(super) fn toml(&mut self) -> Option<Spanned<DeTable<'a>>> {
         match DeTable::parse(self.text) {
             Ok(table) => Some(table),
@@ -119,7 +119,7 @@ impl<'t, 'i> Section<'t, 'i> {
         Self { prefix: prefix.to_owned(), at, table }
     }
 
-    /// Where the section begins.
+    /// Returns where the section begins.
     pub(super) fn at(&self) -> usize {
         self.at
     }
@@ -129,7 +129,7 @@ impl<'t, 'i> Section<'t, 'i> {
         Some((name.span().start, value))
     }
 
-    /// Where a key stands; the section's beginning when it is absent.
+    /// Returns the place of a key; the section's beginning if the key is absent.
     pub(super) fn place(&self, key: &str) -> usize {
         self.entry(key).map_or(self.at, |(at, _)| at)
     }
@@ -142,7 +142,7 @@ impl<'t, 'i> Section<'t, 'i> {
         notes.add(self.place(key), format!("`{}{key}`: {why}", self.prefix));
     }
 
-    /// A table within; absent is empty-handed without complaint.
+    /// Returns a table within this one; `None`, without a complaint, if it is absent.
     pub(super) fn section(
         &self,
         notes: &mut Notes<'_>,
@@ -157,7 +157,7 @@ impl<'t, 'i> Section<'t, 'i> {
         Some(Section::new(notes, table, at, &format!("{key}."), known))
     }
 
-    /// A list of tables within.
+    /// Returns a list of tables within this one.
     pub(super) fn sections(&self, notes: &mut Notes<'_>, key: &str, known: &[&str]) -> Vec<Section<'t, 'i>> {
         let Some((_, value)) = self.entry(key) else { return Vec::new() };
         let Some(list) = value.get_ref().as_array() else {
@@ -174,7 +174,7 @@ impl<'t, 'i> Section<'t, 'i> {
         found
     }
 
-    /// A text, brought into its type.
+    /// Reads a text and converts it.
     pub(super) fn text<T>(
         &self,
         notes: &mut Notes<'_>,
@@ -195,7 +195,7 @@ impl<'t, 'i> Section<'t, 'i> {
         }
     }
 
-    /// One text or a list of texts. An empty list is refused: nothing could ever match it.
+    /// Reads one text or a list of texts. An empty list is refused, since nothing could ever match it.
     pub(super) fn texts<T>(
         &self,
         notes: &mut Notes<'_>,
@@ -222,7 +222,7 @@ impl<'t, 'i> Section<'t, 'i> {
         Some(found)
     }
 
-    /// A whole number, not negative.
+    /// Reads a whole number that is not negative.
     pub(super) fn number(&self, notes: &mut Notes<'_>, key: &str) -> Option<u64> {
         let (_, value) = self.entry(key)?;
         let number = value.get_ref().as_integer();
@@ -233,7 +233,7 @@ impl<'t, 'i> Section<'t, 'i> {
         read
     }
 
-    /// A smaller whole number.
+    /// Reads a whole number that fits 32 bits.
     pub(super) fn small(&self, notes: &mut Notes<'_>, key: &str) -> Option<u32> {
         let number = self.number(notes, key)?;
         let read = u32::try_from(number).ok();
@@ -243,7 +243,7 @@ impl<'t, 'i> Section<'t, 'i> {
         read
     }
 
-    /// A number, or a text that stands for one.
+    /// Reads a number, or a text that stands for one.
     pub(super) fn amount(
         &self,
         notes: &mut Notes<'_>,
@@ -254,7 +254,7 @@ impl<'t, 'i> Section<'t, 'i> {
         if value.get_ref().is_integer() { self.number(notes, key) } else { self.text(notes, key, read) }
     }
 
-    /// A condition that can only be switched on.
+    /// Reads a condition that can only be switched on.
     pub(super) fn switch(&self, notes: &mut Notes<'_>, key: &str) -> bool {
         let Some((_, value)) = self.entry(key) else { return false };
         let on = value.get_ref().as_bool() == Some(true);
@@ -265,7 +265,7 @@ impl<'t, 'i> Section<'t, 'i> {
     }
 }
 
-/// One of several words; complains with the whole list.
+/// Finds one of several words; the error lists them all.
 pub(super) fn choice<T: Copy>(words: &[(&str, T)], text: &str) -> Result<T, String> {
     if let Some((_, it)) = words.iter().find(|(word, _)| *word == text) {
         return Ok(*it);
@@ -274,12 +274,12 @@ pub(super) fn choice<T: Copy>(words: &[(&str, T)], text: &str) -> Result<T, Stri
     Err(format!("`{text}` is not one of {}{}", known.join(", "), suggestion(text, &known, "")))
 }
 
-/// Text that must not be empty.
+/// Reads a text that must not be empty.
 pub(super) fn words(text: &str) -> Result<Box<str>, String> {
     if text.trim().is_empty() { Err("is empty".to_owned()) } else { Ok(text.into()) }
 }
 
-/// "; did you mean ...?" when one of the known words is close.
+/// Returns "; did you mean ...?" if one of the known words is close.
 fn suggestion(text: &str, known: &[&str], prefix: &str) -> String {
     match nearest(text, known.iter().copied()) {
         Some(word) => format!("; did you mean `{prefix}{word}`?"),

@@ -1,4 +1,4 @@
-//! Requests that are on record, asked about once more: what would other rules have decided of them?
+//! Requests on record, put to other rules: the decision that those would have made.
 
 use super::explain::Outcome;
 use super::file::{Net, Ruling};
@@ -7,30 +7,30 @@ use super::request::Request;
 use provost_base::Digest;
 use provost_domain::{Action, JudgedRequest, Network};
 
-/// Why other rules cannot be asked about a request that is on record.
+/// The reason why a recorded request cannot be put to other rules.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum NotAskable {
-    /// It is about a tool of a host, whose arguments are not on record.
+    /// It is about a host's tool, whose arguments are not on record.
     Arguments,
-    /// The line that it would have run is kept no more.
+    /// The line that it would have run is no longer kept.
     Command,
 }
 
-/// A decision that is on record, and what other rules would have decided.
+/// A recorded decision, and the one that other rules would have made.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Replayed {
-    /// What was decided.
+    /// The recorded decision.
     pub was: Ruling,
-    /// What would have been.
+    /// The answer of the other rules.
     pub would: Outcome,
 }
 
 impl Request {
-    /// The request that is on record, in the repository at this root. `command` is the line that it would have run, where it is
-    /// kept; another line than the one on record counts as none.
+    /// Restores a recorded request, in the repository at this root. `command` is the line that it would have run,
+    /// if it is kept; a line other than the recorded one counts as none.
     ///
     /// # Errors
-    /// [`NotAskable`], where not all of it is known.
+    /// [`NotAskable`], if a part of the request is not known.
     pub fn on_record(asked: &JudgedRequest, command: Option<&str>, root: &str) -> Result<Self, NotAskable> {
         let mut request = Request {
             action: asked.action,
@@ -67,7 +67,7 @@ impl Request {
     }
 }
 
-/// What these rules would have decided of a request that is on record, beside what was decided: `allow`, `approve` or `deny`.
+/// Returns the answer of these rules to a recorded request, beside the recorded decision: `allow`, `approve` or `deny`.
 pub fn replay(rules: &RuleSet, was: &str, request: &Request) -> Option<Replayed> {
     let was = [Ruling::Allow, Ruling::Approve, Ruling::Deny].into_iter().find(|it| it.name() == was)?;
     Some(Replayed { was, would: Outcome::of(rules, &rules.decide_request(request)) })

@@ -17,10 +17,10 @@ use provost_domain::{
     WorkerKind, is_machinery, is_of_processes, runs_later, takes_patch,
 };
 
-/// Where a repository is imagined to be when a request does not say.
+/// The assumed root of the repository if a request does not say.
 const ROOT: &str = "/workspace";
 
-/// Keys of a request in TOML.
+/// The keys of a request in TOML.
 pub(super) const REQUEST_KEYS: &[&str] = &[
     "action",
     "client",
@@ -46,9 +46,8 @@ pub(super) const REQUEST_KEYS: &[&str] = &[
     "now",
 ];
 
-/// A request without the proof and the proceedings around a real one. Everything has a default: a delegation
-/// by
-/// `agent` to the confined worker `worker` in the root, without network.
+/// A request without the evidence and the verb of a real one. Each key has a default: a delegation by `agent` to
+/// the confined worker `worker` in the root, without network.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Request {
@@ -56,13 +55,13 @@ pub struct Request {
     pub action: Action,
     /// The name of the calling agent.
     pub client: Box<str>,
-    /// Where the caller came in.
+    /// The door through which the caller came in.
     pub door: Door,
-    /// How the caller was recognised.
+    /// The proof of the caller's name.
     pub proof: Proof,
-    /// The worker that is to do it.
+    /// The worker that would do the work.
     pub worker: Box<str>,
-    /// How that worker gets its tasks; unknown when absent.
+    /// The way that worker gets its tasks; unknown if absent.
     pub worker_kind: Option<WorkerKind>,
     /// The confinement it would get. `None`: `ns` for a worker that the daemon starts, nothing for others.
     pub tier: Option<Tier>,
@@ -72,11 +71,11 @@ pub struct Request {
     pub hosts: Vec<Box<str>>,
     /// The worker's access to the repository.
     pub git: Git,
-    /// The furthest that any secret of the worker would go.
+    /// The furthest that any of the worker's secrets would go.
     pub credentials: Option<Credentials>,
-    /// Where the repository is; the working directory itself when that is absolute and this is absent.
+    /// The repository's root. If it is absent, an absolute working directory is the root.
     pub root: Option<Box<str>>,
-    /// The working directory; the root when absent. One outside the root is denied as `sandbox`.
+    /// The working directory; the root if absent. One outside the root is denied as `sandbox`.
     pub cwd: Option<Box<str>>,
     /// DevIt's `task.action`, or the name of a host's tool.
     pub tool: Box<str>,
@@ -88,13 +87,13 @@ pub struct Request {
     pub max_bytes: Option<u64>,
     /// DevIt's `task.timeout_secs`.
     pub timeout_secs: Option<u64>,
-    /// Length of the goal, in bytes.
+    /// The length of the goal, in bytes.
     pub goal_bytes: u64,
-    /// Delegations above this one.
+    /// The number of delegations above this one.
     pub depth: u32,
-    /// Unfinished tasks of the caller.
+    /// The number of the caller's unfinished tasks.
     pub running: u32,
-    /// When, in milliseconds since the epoch; in TOML as RFC 3339.
+    /// The time, in milliseconds since the epoch; in TOML as RFC 3339.
     pub now: Timestamp,
 }
 
@@ -128,7 +127,7 @@ impl Default for Request {
 }
 
 impl Request {
-    /// The request that a command amounts to, to ask about it again; `None` where policy has no say.
+    /// Returns the request that a command amounts to, so that it can be judged again; `None` for verbs that policy does not judge.
     pub fn of(who: &Principal, command: &Command, facts: &Facts) -> Option<Self> {
         let subject = Subject::of(who, command, facts)?;
         let mut request = Request {
@@ -168,7 +167,7 @@ impl Request {
         Some(request)
     }
 
-    /// The request as the rules examine it.
+    /// Returns the request as the rules examine it.
     pub(super) fn subject(&self) -> Subject<'_> {
         let place = self.place();
         let refused = place.as_ref().err().map(|why| Cow::Owned(why.clone()));
@@ -207,7 +206,7 @@ impl Request {
         }
     }
 
-    /// Some delegation, with everything that one may have.
+    /// Returns some delegation, with every property that one may have.
     pub(super) fn any_work() -> Self {
         Self {
             path: Some("src".into()),
@@ -218,7 +217,7 @@ impl Request {
         }
     }
 
-    /// Some call of a host's tool, with everything that one may have.
+    /// Returns some call of a host's tool, with every property that one may have.
     pub(super) fn any_call() -> Self {
         Self {
             action: Action::Permission,
@@ -229,7 +228,7 @@ impl Request {
         }
     }
 
-    /// The call of a host's tool that the request describes. Links are nothing that a text can say.
+    /// Returns the call of a host's tool that the request describes. A text cannot describe links.
     fn call(&self) -> HostCall<'_> {
         let (root, folder) = self.ends();
         let call = ToolCall::read(&self.tool, &self.arguments());
@@ -257,7 +256,7 @@ impl Request {
         HostCall { tool: &self.tool, command: call.command, facts: Cow::Owned(facts) }
     }
 
-    /// The arguments with which a host would call such a tool.
+    /// Returns the arguments with which a host would call such a tool.
     fn arguments(&self) -> Value {
         let mut arguments = json!({});
         if let Some(command) = &self.command {
@@ -273,7 +272,7 @@ impl Request {
         arguments
     }
 
-    /// The root, and the absolute working directory.
+    /// Returns the root, and the absolute working directory.
     fn ends(&self) -> (String, String) {
         let cwd = self.cwd.as_deref().unwrap_or(".");
         let default = if cwd.starts_with('/') { cwd } else { ROOT };
@@ -335,7 +334,7 @@ fn moment(text: &str) -> Result<Timestamp, String> {
     Ok(Timestamp(read.timestamp_millis()))
 }
 
-/// One line of a test table: a request and what is expected of it.
+/// One line of a test table: a request and the expected answer.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Case {
     /// The name of the line in reports.
@@ -346,7 +345,7 @@ pub struct Case {
     pub request: Request,
     /// The ruling that the rules must give.
     pub expect: Ruling,
-    /// The rule that must decide; `None` if any may.
+    /// The rule that must decide; `None` if any rule may.
     pub rule: Option<RuleId>,
 }
 
@@ -355,7 +354,7 @@ impl Case {
     /// `name`.
     ///
     /// # Errors
-    /// Everything that is wrong with the file.
+    /// All mistakes in the file.
     pub fn parse(text: &str, name: &str) -> Result<Vec<Self>, Problems> {
         let mut notes = Notes::new(name, text);
         let table = notes.toml();

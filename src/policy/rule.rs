@@ -4,7 +4,7 @@ use super::condition::{Clause, When};
 use super::file::Ruling;
 use super::subject::Subject;
 
-/// A rule's conditions, ready to be asked.
+/// A rule's conditions, ready for a check.
 #[derive(Clone, Debug)]
 pub(super) struct Rule {
     pub(super) ruling: Ruling,
@@ -15,7 +15,7 @@ impl Rule {
     /// Compiles the conditions of a rule.
     ///
     /// # Errors
-    /// A sentence, when the patterns together are too large to compile.
+    /// A sentence, if the patterns together are too large to compile.
     pub(super) fn compile(ruling: Ruling, when: &When) -> Result<Self, String> {
         Ok(Self { ruling, clauses: when.compile(ruling)? })
     }
@@ -24,13 +24,13 @@ impl Rule {
         self.clauses.iter().all(|clause| clause.holds(subject))
     }
 
-    /// The first condition that does not hold.
+    /// Returns the first condition that does not hold.
     pub(super) fn fails(&self, subject: &Subject<'_>) -> Option<&Clause> {
         self.clauses.iter().find(|clause| !clause.holds(subject))
     }
 
-    /// Whether every request that `narrower` matches is matched by this rule too. May say no where a closer
-    /// look would say yes.
+    /// Checks whether this rule matches every request that `narrower` matches. May return `false` where a closer
+    /// look would find `true`.
     pub(super) fn covers(&self, narrower: &Rule) -> bool {
         let states = |clause: &Clause| {
             narrower.clauses.iter().any(|it| it.key == clause.key && it.wants == clause.wants)

@@ -1,4 +1,4 @@
-//! The sources of rules, and the check whether they can be trusted.
+//! The sources of rules, and the check that they can be trusted.
 //!
 //! The base is one source: the file named in the configuration, else the user's own, else the shipped
 //! default. A system file, if it exists, lies over it and can only restrict further. A rule file that another
@@ -15,22 +15,22 @@ use provost_base::limits::POLICY_BYTES_MAX;
 
 pub use provost_system::SYSTEM_POLICY;
 
-/// How the configuration names a shipped file.
+/// The prefix by which the configuration names a shipped file.
 const BUILTIN_PREFIX: &str = "builtin:";
 
-/// Where a layer of rules comes from.
+/// The source of a layer of rules.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Source {
-    /// Part of the program.
+    /// A file that ships with the program.
     Builtin(Builtin),
-    /// A file, which must be there.
+    /// A file, which must exist.
     File(PathBuf),
 }
 
-/// Why rules could not be loaded. Every sentence says what to do.
+/// The reason why rules could not be loaded. Every sentence names the next step.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
-    /// The file is not there or cannot be read.
+    /// The file does not exist or cannot be read.
     #[error("cannot read the rules in {}: {why}", path.display())]
     Unreadable {
         /// The path of the file.
@@ -38,7 +38,7 @@ pub enum LoadError {
         /// The system's error.
         why: Box<str>,
     },
-    /// Another user could have written it.
+    /// Another user could have written the file.
     #[error("will not trust the rules in {}: {why}", path.display())]
     Untrusted {
         /// The path of the file.
@@ -55,11 +55,11 @@ pub enum LoadError {
 }
 
 impl Source {
-    /// The base of a configuration: what it names (`builtin:strict`, or a path from the folder of the user's
-    /// own file), else the user's own file if there is one, else the shipped default.
+    /// Returns the base of a configuration: the source that it names (`builtin:strict`, or a path from the folder
+    /// of the user's own file), else the user's own file if there is one, else the shipped default.
     ///
     /// # Errors
-    /// [`LoadError::NoSuchBuiltin`]. A named file that is missing is an error when it is loaded.
+    /// [`LoadError::NoSuchBuiltin`]. A named file that is missing is an error only when it is loaded.
     pub fn base(named: Option<&str>, user: &Path) -> Result<Self, LoadError> {
         match named {
             Some(named) => match named.strip_prefix(BUILTIN_PREFIX) {
@@ -70,7 +70,7 @@ impl Source {
                 }
                 None => Ok(Source::File(user.parent().unwrap_or(user).join(named))),
             },
-            // A link that leads nowhere is there too, and is refused when it is loaded.
+            // A dangling link counts as a file too, and is refused when it is loaded.
             None if user.symlink_metadata().is_ok() => Ok(Source::File(user.to_owned())),
             None => Ok(Source::Builtin(Builtin::Default)),
         }
@@ -79,7 +79,7 @@ impl Source {
     /// Loads the rules of this source as one layer.
     ///
     /// # Errors
-    /// [`LoadError`]; nothing of the file is in force then.
+    /// [`LoadError`]; then nothing of the file comes into force.
     pub fn load(&self) -> Result<Layer, LoadError> {
         match self {
             Source::Builtin(builtin) => Ok(builtin.layer()),
@@ -90,10 +90,10 @@ impl Source {
         }
     }
 
-    /// Loads the base and, if `system` is there, the layer over it.
+    /// Loads the base and, if `system` exists, the layer over it.
     ///
     /// # Errors
-    /// [`LoadError`] of the first layer that has one; the caller keeps what it has.
+    /// [`LoadError`] of the first layer that has one; the caller keeps its present rules.
     pub fn load_layers(base: &Source, system: &Path) -> Result<RuleSet, LoadError> {
         let base = base.load()?;
         let absent = |error: std::io::Error| error.kind() == std::io::ErrorKind::NotFound;
@@ -108,7 +108,7 @@ fn unreadable(path: &Path, why: impl std::fmt::Display) -> LoadError {
     LoadError::Unreadable { path: path.to_owned(), why: why.to_string().into() }
 }
 
-/// Reads a trusted file: what is checked is what is read, by handle.
+/// Reads a trusted file: the check and the read use the same handle.
 fn read(path: &Path) -> Result<String, LoadError> {
     let path = std::path::absolute(path).map_err(|error| unreadable(path, error))?;
     let untrusted = |why: String| LoadError::Untrusted { path: path.clone(), why: why.into() };
@@ -145,7 +145,7 @@ mod trust {
         about.uid() == 0 || about.uid() == rustix::process::geteuid().as_raw()
     }
 
-    /// Opens without waiting for a writer of a pipe; `None` for a link, which is not followed.
+    /// Opens a file without waiting for a pipe's writer; `None` for a link, which is not followed.
     pub(super) fn open(path: &Path) -> io::Result<Option<File>> {
         let how = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         match rustix::fs::open(path, how, Mode::empty()) {
@@ -170,9 +170,9 @@ mod trust {
         Ok(())
     }
 
-    /// Any user that can replace a folder on the way can replace the file. A folder with the sticky bit,
-    /// like the shared temporary one, protects the files that others have put there; root's own links are
-    /// as good as root.
+    /// Checks the folders on the way: any user that can replace one can replace the file. A folder with the sticky
+    /// bit, like the shared temporary one, protects the files that others have put there; root's own links are
+    /// trusted like root.
     pub(super) fn folders(path: &Path) -> Result<(), String> {
         for folder in path.ancestors().skip(1) {
             let about =
@@ -202,7 +202,7 @@ mod trust {
     use std::io;
     use std::path::Path;
 
-    /// Links are not followed.
+    /// Opens a file without following links.
     pub(super) fn open(path: &Path) -> io::Result<Option<File>> {
         if path.symlink_metadata()?.is_symlink() {
             return Ok(None);
@@ -210,13 +210,13 @@ mod trust {
         File::open(path).map(Some)
     }
 
-    /// Its access list was looked at by name, in [`folders`].
+    /// Checks that it is a regular file. [`folders`] has checked its access list, by name.
     pub(super) fn file(file: &File) -> Result<(), String> {
         let about = file.metadata().map_err(|error| error.to_string())?;
         if about.is_file() { Ok(()) } else { Err("it is not a regular file".to_owned()) }
     }
 
-    /// Any account that can write the file, or replace it in its folder, writes the rules.
+    /// Checks access lists: any account that can write the file, or replace it in its folder, writes the rules.
     pub(super) fn folders(path: &Path) -> Result<(), String> {
         for path in path.ancestors().take(2).filter(|path| path.exists()) {
             provost_system::trusted(path).map_err(|why| format!("{} {why}", path.display()))?;

@@ -11,7 +11,7 @@ use provost_domain::{
     ToolCommand, ToolFacts, WorkerKind,
 };
 
-/// A request, flat, borrowed from wherever it lives.
+/// A request in flat form, borrowed from its source.
 #[derive(Clone, Debug)]
 pub(super) struct Subject<'a> {
     pub(super) action: Action,
@@ -19,9 +19,9 @@ pub(super) struct Subject<'a> {
     pub(super) door: Door,
     pub(super) proof: Proof,
     pub(super) now: Timestamp,
-    /// There for delegations, and only for them.
+    /// `Some` for delegations alone.
     pub(super) work: Option<Work<'a>>,
-    /// There for tools of hosts, and only for them.
+    /// `Some` for hosts' tools alone.
     pub(super) call: Option<HostCall<'a>>,
 }
 
@@ -34,7 +34,7 @@ pub(super) struct HostCall<'a> {
 }
 
 impl HostCall<'_> {
-    /// The command that it would run.
+    /// Returns the command that it would run.
     pub(super) fn command(&self) -> Option<Commanded<'_>> {
         let command = self.command.as_ref()?;
         Some(Commanded { command, inside: self.facts.inside })
@@ -44,9 +44,9 @@ impl HostCall<'_> {
 /// The paths that a request names.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum NamedPaths<'a> {
-    /// The one of a delegation.
+    /// The one path of a delegation.
     One(&'a str),
-    /// Those of a call of a host's tool.
+    /// The paths of a call of a host's tool.
     OfCall(&'a ToolFacts),
 }
 
@@ -56,7 +56,7 @@ pub(super) struct Work<'a> {
     pub(super) worker: &'a str,
     pub(super) kind: Option<WorkerKind>,
     pub(super) place: Option<WorkingDir<'a>>,
-    /// Why the working directory is no good, whatever the rules say.
+    /// The reason why the working directory is invalid under any rules.
     pub(super) refused: Option<Cow<'a, str>>,
     pub(super) tool: &'a str,
     pub(super) path: Option<Cow<'a, str>>,
@@ -65,7 +65,7 @@ pub(super) struct Work<'a> {
     pub(super) timeout_s: Option<u64>,
     pub(super) network: Cow<'a, Network>,
     pub(super) git: Git,
-    /// The furthest that any of its secrets would go; `None` without secrets.
+    /// The furthest that any of the worker's secrets would go; `None` without secrets.
     pub(super) credentials: Option<Credentials>,
     pub(super) tier: Option<Tier>,
     pub(super) goal_bytes: u64,
@@ -73,16 +73,16 @@ pub(super) struct Work<'a> {
     pub(super) running: u32,
 }
 
-/// A working directory with links resolved.
+/// A working directory with its links resolved.
 #[derive(Clone, Debug)]
 pub(super) struct WorkingDir<'a> {
-    /// Below the root; empty for the root itself.
+    /// The path below the root; empty for the root itself.
     pub(super) relative: Cow<'a, str>,
     pub(super) absolute: Cow<'a, str>,
 }
 
 impl WorkingDir<'_> {
-    /// The root that the relative path starts from.
+    /// Returns the root that the relative path starts from.
     pub(super) fn root(&self) -> &str {
         let root = self.absolute.strip_suffix(&*self.relative).unwrap_or(&self.absolute);
         let root = root.trim_end_matches('/');
@@ -104,7 +104,7 @@ impl Subject<'static> {
 }
 
 impl<'a> Subject<'a> {
-    /// `None` for verbs that policy has no say in.
+    /// Returns the subject of a command; `None` for verbs that policy does not judge.
     pub(super) fn of(who: &'a Principal, command: &'a Command, facts: &'a Facts) -> Option<Self> {
         let (action, work) = (command.action()?, command.work().map(|verb| Work::of(verb, facts)));
         let (client, door, proof) = (who.agent().as_str(), who.door(), who.proof());
@@ -112,7 +112,7 @@ impl<'a> Subject<'a> {
             Command::AskPermission(verb) => Some(HostCall {
                 tool: &verb.tool,
                 command: ToolCall::read(&verb.tool, &verb.arguments.value()).command,
-                // Without facts nothing is known of it, and so nothing is certain.
+                // Without facts nothing about the call is known, and so nothing is certain.
                 facts: facts.tool.as_deref().map_or_else(Cow::default, Cow::Borrowed),
             }),
             _ => None,
@@ -120,13 +120,13 @@ impl<'a> Subject<'a> {
         Some(Self { action, client, door, proof, now: facts.now, work, call })
     }
 
-    /// The tool's name.
+    /// Returns the tool's name.
     pub(super) fn tool(&self) -> Option<&str> {
         let of_work = self.work.as_ref().map(|it| it.tool);
         of_work.or_else(|| self.call.as_ref().map(|it| it.tool))
     }
 
-    /// The paths that the tool names.
+    /// Returns the paths that the tool names.
     pub(super) fn paths(&self) -> Option<NamedPaths<'_>> {
         match (&self.work, &self.call) {
             (Some(work), _) => work.path.as_deref().map(NamedPaths::One),
@@ -163,7 +163,7 @@ impl<'a> Work<'a> {
     }
 }
 
-/// Doors normalise; a path that came another way is still judged by where it leads.
+/// Returns a path in normal form. Doors normalise; a path that came another way is still judged by its target.
 fn shortest(path: &str) -> Cow<'_, str> {
     if is_normal(path) { Cow::Borrowed(path) } else { Cow::Owned(normalised_path(path)) }
 }

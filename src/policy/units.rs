@@ -1,4 +1,4 @@
-//! Durations, sizes, rates and hours, as people write them.
+//! Reads durations, sizes, rates and hours, as people write them.
 
 use serde::Serialize;
 
@@ -27,7 +27,7 @@ fn unit_ms(unit: &str) -> Option<u64> {
     }
 }
 
-/// `20m`, `90s`, `1h`: a time that something may last.
+/// Reads a duration: `20m`, `90s`, `1h`.
 pub(super) fn duration(text: &str) -> Result<Ttl, String> {
     let wrong = || format!("`{text}` is not a duration; write a number and ms, s, m, h or d, as in \"20m\"");
     let (number, unit) = amount(text).ok_or_else(wrong)?;
@@ -37,7 +37,7 @@ pub(super) fn duration(text: &str) -> Result<Ttl, String> {
         .ok_or_else(|| format!("`{text}` is out of range: more than nothing, at most {days}d"))
 }
 
-/// `2GiB`, `4096`, `64KiB`, in bytes.
+/// Reads a size: `2GiB`, `4096`, `64KiB`; returns bytes.
 pub(super) fn size(text: &str) -> Result<u64, String> {
     let wrong = || format!("`{text}` is not a size; write a number and B, KiB, MiB or GiB, as in \"2GiB\"");
     let (number, unit) = amount(text).ok_or_else(wrong)?;
@@ -51,7 +51,7 @@ pub(super) fn size(text: &str) -> Result<u64, String> {
     number.checked_mul(scale).ok_or_else(|| format!("`{text}` is too large"))
 }
 
-/// `30/h`, `30/h per client`, `5/30s`. Rates always count per client; saying so is for readers.
+/// Reads a rate: `30/h`, `30/h per client`, `5/30s`. Rates always count per client; the words are for readers.
 pub(super) fn rate(text: &str) -> Result<Rate, String> {
     let wrong = || format!("`{text}` is not a rate; write \"30/h per client\" or \"5/30s\"");
     let short = text.strip_suffix("per client").unwrap_or(text).trim();
@@ -67,19 +67,19 @@ pub(super) fn rate(text: &str) -> Result<Rate, String> {
     Ok(Rate { count, per })
 }
 
-/// A part of every day, at a fixed offset from UTC. May begin before midnight and end after it.
+/// A part of every day, at a fixed offset from UTC. It may begin before midnight and end after it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct Hours {
-    /// First minute of the day that belongs to it, local time.
+    /// The first minute of the day that belongs to it, local time.
     pub from: u16,
-    /// First minute of the day that no longer does.
+    /// The first minute of the day that no longer belongs to it.
     pub to: u16,
-    /// Minutes that local time is ahead of UTC.
+    /// The minutes that local time is ahead of UTC.
     pub offset: i16,
 }
 
 impl Hours {
-    /// Whether a moment falls within.
+    /// Checks whether a moment falls within these hours.
     pub(super) fn hold(self, now: Timestamp) -> bool {
         let minute = now.0.div_euclid(60_000).saturating_add(i64::from(self.offset));
         let minute = minute.rem_euclid(i64::from(DAY_MINUTES));
@@ -111,7 +111,7 @@ fn utc_offset(text: &str) -> Option<i16> {
     (minutes <= 14 * 60).then_some(sign * minutes)
 }
 
-/// `08:00-20:00+01:00`, `22:00-06:00Z`.
+/// Reads hours: `08:00-20:00+01:00`, `22:00-06:00Z`.
 pub(super) fn hours(text: &str) -> Result<Hours, String> {
     let wrong =
         || format!("`{text}` is not a time of day; write \"08:00-20:00+01:00\", with its offset from UTC");

@@ -1,7 +1,7 @@
 //! The changes of runs, kept in files of the state folder: a folder for each task, complete or absent.
 //!
-//! A folder is made under a temporary name, written, synced to disk and then renamed; a start removes folders
-//! that still have a temporary name. The oldest are removed when there are too many or they are too old.
+//! A folder is made under a temporary name, written, synced to disk and then renamed; a start removes folders that
+//! still have a temporary name. The oldest ones are removed when there are too many, or when they are too old.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
@@ -21,11 +21,11 @@ use provost_system::{self as system, Ages};
 
 const FOLDER: &str = "artifacts";
 const LIST: &str = "kept.json";
-/// Ends the name of the file that says how old they are.
+/// The ending of the name of the file with the ages of results.
 const AGES: &str = "ages";
-/// Begins the names of folders that are not finished.
+/// The beginning of the names of unfinished folders.
 const UNFINISHED: &str = ".new-";
-/// Largest list, in bytes: every byte of its texts may be spelt out in six.
+/// The largest list, in bytes: every byte of its texts may need six.
 const LIST_BYTES_MAX: u64 = 6 * (CHANGED_BYTES_MAX + ANSWER_BYTES_MAX as u64) + (4 << 20);
 
 /// The kept results of runs. Cheap to clone. Blocking.
@@ -33,16 +33,16 @@ const LIST_BYTES_MAX: u64 = 6 * (CHANGED_BYTES_MAX + ANSWER_BYTES_MAX as u64) + 
 pub struct Artifacts {
     folder: Arc<Path>,
     keeping: Keeping,
-    /// Where runs of other hosts leave theirs.
+    /// The place where runs of other hosts leave their results.
     shared: Option<SharedArtifacts>,
 }
 
-/// How many results are kept, and for how long.
+/// The number of results that are kept, and the time for which they are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Keeping {
-    /// The newest so many runs.
+    /// The number of runs whose results are kept, newest first.
     pub runs: usize,
-    /// So many days.
+    /// The number of days for which they are kept.
     pub days: u64,
 }
 
@@ -61,21 +61,21 @@ struct List {
 }
 
 impl Artifacts {
-    /// The artifacts of a state folder, which need not be there.
+    /// Returns the artifacts of a state folder, which need not exist.
     pub fn at(state: &Path) -> Self {
         Self { folder: state.join(FOLDER).into(), keeping: Keeping::default(), shared: None }
     }
 
-    /// The same, where runs of other hosts leave their results in a database.
+    /// Returns them with a database in which runs of other hosts leave their results.
     #[must_use]
     pub fn sharing(self, shared: Option<SharedArtifacts>) -> Self {
         Self { shared, ..self }
     }
 
-    /// Leaves what is kept of a task for the other hosts, with the output of its run.
+    /// Leaves the kept results of a task for the other hosts, with the output of its run.
     ///
     /// # Errors
-    /// Where it is too much, and when the database does not answer.
+    /// If it is too much, or the database does not answer.
     pub fn share(&self, task: &TaskId, output: Vec<u8>) -> Result<(), StoreError> {
         let Some(shared) = &self.shared else { return Ok(()) };
         let (shelf, mut files) = (shelf(task), Vec::new());
@@ -89,10 +89,10 @@ impl Artifacts {
         shared.put(task, &shelf, &files)
     }
 
-    /// The output of a task's run on another host, which has left it; `None` where it is not kept.
+    /// Returns the output of a task's run on another host, as that host has left it; `None` if it is not kept.
     ///
     /// # Errors
-    /// When it cannot be read.
+    /// If it cannot be read.
     pub fn output_of(&self, task: &TaskId, ran_by: HostId) -> Result<Option<Vec<u8>>, StoreError> {
         let path = self.folder.join(shelf(task)).join(OUTPUT);
         if !path.is_file() {
@@ -101,14 +101,15 @@ impl Artifacts {
         read(&path, LIST_BYTES_MAX)
     }
 
-    /// Takes over the result that another host has left, which has run the task, unless it is here already.
+    /// Brings the result of a run on another host into this folder, unless it is here already.
     ///
     /// # Errors
-    /// Where that host has not signed it, and when the database does not answer.
+    /// If that host has not signed the result, or if the database does not answer.
     pub fn take_over(&self, task: &TaskId, ran_by: HostId) -> Result<(), StoreError> {
         if self.folder.join(shelf(task)).join(LIST).is_file() { Ok(()) } else { self.fetch(task, ran_by) }
     }
 
+    /// Brings the result that a host has left of its run into this folder, if it has left one.
     fn fetch(&self, task: &TaskId, ran_by: HostId) -> Result<(), StoreError> {
         let (Some(shared), shelf) = (&self.shared, shelf(task)) else { return Ok(()) };
         let Some(files) = shared.get(&shelf, ran_by)? else { return Ok(()) };
@@ -131,21 +132,21 @@ impl Artifacts {
         put
     }
 
-    /// The same, with how many runs are kept, and for how long.
+    /// Returns them with limits for the number of runs and for their age.
     #[must_use]
     pub fn keeping(self, keeping: Keeping) -> Self {
         Self { keeping, ..self }
     }
 
-    /// How many are kept, and for how long.
+    /// Returns how many runs are kept, and for how long.
     pub fn kept_for(&self) -> Keeping {
         self.keeping
     }
 
-    /// Keeps what a run has left. When this returns, it is on the disk.
+    /// Keeps the changes of a run. When this returns, they are on the disk.
     ///
     /// # Errors
-    /// The disk's; then nothing of it is kept.
+    /// An error of the disk; then none of it is kept.
     pub fn keep(&self, task: &TaskId, harvest: &Changeset, answer: &str) -> Result<(), StoreError> {
         system::make_private_folders(&self.folder).map_err(StoreError::io(&self.folder))?;
         let half = self.folder.join(format!("{UNFINISHED}{}", uuid::Uuid::new_v4().simple()));
@@ -191,15 +192,15 @@ impl Artifacts {
         sync(&self.folder)
     }
 
-    /// The kept result of a task; `None` when there is none, or none any more.
+    /// Returns the kept result of a task; `None` if there is none, or none any more.
     ///
     /// # Errors
-    /// When it is there and cannot be read.
+    /// If it exists and cannot be read.
     pub fn of(&self, task: &TaskId) -> Result<Option<StoredChangeset>, StoreError> {
         Ok(self.list(&shelf(task))?.filter(|list| list.task == *task).map(|list| list.kept))
     }
 
-    /// Those of these tasks that have something kept, here or for the other hosts.
+    /// Returns those of these tasks that have a kept result, here or for the other hosts.
     pub fn having(&self, tasks: Vec<TaskId>) -> BTreeSet<TaskId> {
         let is_here = |it: &TaskId| self.folder.join(shelf(it)).join(LIST).is_file();
         let (here, elsewhere): (BTreeSet<TaskId>, BTreeSet<TaskId>) = tasks.into_iter().partition(is_here);
@@ -212,10 +213,10 @@ impl Artifacts {
         here.into_iter().chain(elsewhere.into_iter().filter(|it| there.contains(&shelf(it)))).collect()
     }
 
-    /// Removes what is kept of a task, at once and as a whole, also for a daemon that ends in the middle of it.
+    /// Removes the kept result of a task, at once and as a whole, even if the daemon ends in the middle of it.
     ///
     /// # Errors
-    /// The disk's; then it may be there still.
+    /// An error of the disk; then it may still be there.
     pub fn discard(&self, task: &TaskId) -> Result<(), StoreError> {
         self.shared.as_ref().map_or(Ok(()), |shared| shared.clear(&shelf(task)))?;
         let whole = self.folder.join(shelf(task));
@@ -225,11 +226,11 @@ impl Artifacts {
             renamed => renamed.map_err(StoreError::io(&whole))?,
         }
         sync(&self.folder)?;
-        // What is left of it has the name of what was never finished, and goes at the next start.
+        // The remaining folder has the name of an unfinished one, and is removed at the next start.
         fs::remove_dir_all(&half).map_err(StoreError::io(&half))
     }
 
-    /// The task whose run has left an artifact, by the artifact's id.
+    /// Returns the task whose run has left an artifact, by the artifact's id.
     ///
     /// # Errors
     /// As for [`Artifacts::of`].
@@ -238,7 +239,7 @@ impl Artifacts {
         Ok(self.list(shelf)?.map(|list| list.task))
     }
 
-    /// An artifact by its id.
+    /// Returns an artifact by its id.
     ///
     /// # Errors
     /// As for [`Artifacts::of`].
@@ -248,7 +249,7 @@ impl Artifacts {
         Ok(list.and_then(|list| list.kept.artifacts.into_iter().nth(number - 1)).filter(|it| *it.id == *id))
     }
 
-    /// All that is kept together with an artifact, by its id.
+    /// Returns everything that is kept together with an artifact, by its id.
     ///
     /// # Errors
     /// As for [`Artifacts::of`].
@@ -257,8 +258,8 @@ impl Artifacts {
         Ok(self.list(shelf)?.map(|list| list.kept))
     }
 
-    /// The content of an artifact's file when its run began; `None` for a new file, and where
-    /// that was not kept.
+    /// Returns the content of an artifact's file when its run began; `None` for a new file, and if that was not
+    /// kept.
     ///
     /// # Errors
     /// As for [`Artifacts::of`].
@@ -266,7 +267,7 @@ impl Artifacts {
         self.beside(id, BASE)
     }
 
-    /// The bytes of an artifact that is no text.
+    /// Returns the bytes of an artifact that is not text.
     ///
     /// # Errors
     /// As for [`Artifacts::of`].
@@ -285,14 +286,14 @@ impl Artifacts {
         serde_json::from_slice(&bytes).map(Some).map_err(StoreError::damaged)
     }
 
-    /// Removes what was not finished; only before the first run.
+    /// Removes unfinished folders; only before the first run.
     pub fn remove_unfinished(&self) {
         for folder in self.folders().filter(|it| is_unfinished(it)) {
             remove(&folder);
         }
     }
 
-    /// Removes artifacts that are too old, or too many. Their age is the time that the daemon has seen pass.
+    /// Removes artifacts that are too old, or too many. Their age is the time that the daemon has run meanwhile.
     pub fn remove_old(&self) {
         let most = Duration::from_secs(self.keeping.days * 24 * 60 * 60);
         let written = |folder: PathBuf| {
@@ -306,7 +307,7 @@ impl Artifacts {
         let names = kept.iter().map(|(_, folder)| name_of(folder));
         let ages = Ages::look(self.folder.with_extension(AGES), names);
         if let Err(error) = ages.keep() {
-            // They are as old as before then, and are kept for longer.
+            // Their recorded age then stays the same, and they are kept for longer.
             tracing::warn!(%error, "how old what runs have left is cannot be written down");
         }
         kept.sort_by(|(at, a), (other, b)| {
@@ -326,10 +327,10 @@ impl Artifacts {
 
 const BASE: &str = "base";
 const BYTES: &str = "bytes";
-/// The output of a run of another host.
+/// The name of the file with the output of another host's run.
 const OUTPUT: &str = "output";
 
-/// Whether a file of a run can have this name.
+/// Checks whether a file of a run can have this name.
 fn is_ours(name: &str) -> bool {
     let is_content = |(number, ending): (&str, &str)| {
         !number.is_empty() && number.bytes().all(|it| it.is_ascii_digit()) && [BASE, BYTES].contains(&ending)

@@ -9,7 +9,7 @@ use super::StoreError;
 use provost_base::Timestamp;
 use provost_domain::{Change, Counters, Outbox, Task, TaskState};
 
-/// A value as JSON text. Relayed JSON stays as it was written.
+/// Returns a value as JSON text. Relayed JSON stays as it was written.
 pub fn text(value: &impl Serialize) -> Result<String, StoreError> {
     serde_json::to_string(value).map_err(StoreError::damaged)
 }
@@ -19,7 +19,7 @@ pub(super) fn parse<T: DeserializeOwned>(text: &str) -> Result<T, StoreError> {
     serde_json::from_str(text).map_err(StoreError::damaged)
 }
 
-/// A number for a column. Ours start at zero and are counted up one by one.
+/// Returns a number for a column. Provost's numbers start at zero and are counted up one by one.
 pub(super) fn int(number: u64) -> Result<i64, StoreError> {
     i64::try_from(number).map_err(StoreError::damaged)
 }
@@ -29,7 +29,7 @@ pub(super) fn nat(number: i64) -> Result<u64, StoreError> {
     u64::try_from(number).map_err(StoreError::damaged)
 }
 
-/// The time by which a task grows old: its end.
+/// Returns the time from which a task's age counts: its end.
 pub fn ended_at(task: &Task) -> Timestamp {
     match task.state {
         TaskState::Finished { at, .. } => at,
@@ -37,7 +37,7 @@ pub fn ended_at(task: &Task) -> Timestamp {
     }
 }
 
-/// The numbers a batch leaves; only its last count matters.
+/// Returns the numbers after a batch; only its last count matters.
 pub(super) fn counters(batch: &Outbox) -> Option<Counters> {
     batch.changes.iter().rev().find_map(|change| match change {
         Change::Count(counters) => Some(*counters),
@@ -45,7 +45,7 @@ pub(super) fn counters(batch: &Outbox) -> Option<Counters> {
     })
 }
 
-/// The moment that lies `age` back.
+/// Returns the moment that lies `age` back.
 pub fn before(now: Timestamp, age: Duration) -> Timestamp {
     Timestamp(now.0.saturating_sub(i64::try_from(age.as_millis()).unwrap_or(i64::MAX)))
 }

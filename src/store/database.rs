@@ -1,5 +1,5 @@
-//! A store in a database server: where it is, what is made of it, and what it promises. A program without the
-//! feature `postgres` refuses each of these with a sentence.
+//! A store in a database server: its place, the operations on it, and its protection of writes. A program without
+//! the feature `postgres` refuses each operation with a sentence.
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -10,13 +10,13 @@ use serde::Deserialize;
 use super::{Anchor, DATABASE, HostRow, Joined, StoreError, TakenOut, Upgraded, files};
 use provost_base::{EventSeq, HostId, Secret, Timestamp};
 
-/// What the state folder remembers of the database that has its state.
+/// The file in which the state folder remembers the database with its state.
 pub(super) const IN_DATABASE: &str = "postgres.json";
 
-/// Bytes of that file at most.
+/// The highest size of that file, in bytes.
 pub(super) const IN_DATABASE_LEN_MAX: u64 = 4_096;
 
-/// The statements that an administrator runs once, where the owner's role may not make roles.
+/// The statements that an administrator runs once, if the owner's role may not make roles.
 pub const ROLES: &str = "\
 create role provost_host nologin;
 create role provost_reader nologin;
@@ -25,7 +25,7 @@ create role provost_laptop login in role provost_host connection limit 10;
 \\password provost_laptop
 ";
 
-/// A database that several repositories have their state in, each of one host or several.
+/// A database with the state of several repositories, each of one host or several.
 #[derive(Clone, Default)]
 pub struct Database {
     /// The servers, the user and the database: `postgres://USER@HOST:5432,HOST:5432/NAME`, without a password.
@@ -40,23 +40,23 @@ pub struct Database {
     pub roots: Roots,
 }
 
-/// The root commits of a repository, by which a clone is recognised; or why they are not known.
+/// The root commits of a repository, by which a clone is recognised; or the reason why they are not known.
 pub type RootCommits = Result<Vec<Box<str>>, Box<str>>;
 
-/// Finds root commits, which takes a while for a long history. The default finds none, as in a folder that is no clone.
+/// Finds root commits, which takes a while for a long history. The default finds none, as in a folder that is not a clone.
 #[derive(Clone)]
 pub struct Roots(Arc<dyn Fn() -> RootCommits + Send + Sync>);
 
 impl Roots {
-    /// Those that this finds.
+    /// Makes a finder from a function.
     pub fn by(find: impl Fn() -> RootCommits + Send + Sync + 'static) -> Self {
         Self(Arc::new(find))
     }
 
-    /// Finds them. Blocking.
+    /// Finds the root commits. Blocking.
     ///
     /// # Errors
-    /// Why they cannot be known.
+    /// The reason why they cannot be known.
     pub fn find(&self) -> RootCommits {
         (self.0)()
     }
@@ -69,7 +69,7 @@ impl Default for Roots {
 }
 
 impl Database {
-    /// The database at an address; the repository has the name of its folder, unless another one is given.
+    /// Returns the database at an address; the repository has the name of its folder, unless another one is given.
     pub fn at(url: &str, ca: Option<&Path>, name: Option<&str>, root: &Path) -> Self {
         let folder = || root.file_name().unwrap_or(root.as_os_str()).to_string_lossy().into_owned();
         let name = name.map_or_else(folder, str::to_owned);
@@ -77,36 +77,36 @@ impl Database {
     }
 }
 
-/// What a migration has done.
+/// The result of a migration.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Migrated {
-    /// The version that was there; 0 where there was none.
+    /// The version before; 0 if there were no tables.
     pub from: u32,
-    /// The version that is there.
+    /// The version now.
     pub to: u32,
     /// Groups of roles that are missing; nothing was granted to them.
     pub missing_roles: Vec<&'static str>,
 }
 
-/// What protects what was acknowledged.
+/// The protection of acknowledged writes.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Protection {
     /// The server's version.
     pub version: String,
-    /// How many standbys it has now.
+    /// The number of standbys that the server has now.
     pub standbys: i64,
-    /// Whether a commit waits for one of them.
+    /// Whether a commit waits for a standby.
     pub waits_for_standby: bool,
     /// Whether commits wait for the server's own disk.
     pub waits_for_disk: bool,
-    /// The timeline that it writes.
+    /// The timeline that the server writes.
     pub timeline: u64,
-    /// Whether the daemon's role may change the tables themselves, which only `provost store migrate` needs.
+    /// Whether the daemon's role may change the tables themselves, a right that only `provost store migrate` needs.
     pub owns_tables: bool,
 }
 
 impl Protection {
-    /// How acknowledged writes could be lost, each with the setting that prevents it.
+    /// Returns the ways in which acknowledged writes could be lost, each with the setting that prevents it.
     pub fn warnings(&self) -> Vec<String> {
         let mut all = Vec::new();
         if !self.waits_for_disk {
@@ -128,55 +128,55 @@ impl Protection {
     }
 }
 
-/// What a move has done.
+/// The result of a move.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Moved {
-    /// Where the journal ends, on both sides.
+    /// The end of the journal, on both sides.
     pub head: Anchor,
-    /// How many rows were moved; none where an earlier move was ended that had moved all of them.
+    /// The number of rows that were moved; zero if an earlier move that had moved all rows was completed.
     pub rows: u64,
-    /// The name that the folder's file has now, where the state has left it.
+    /// The new name of the folder's file, if the state has left it.
     pub aside: Option<String>,
-    /// The name in the database of an older copy of this repository that was there.
+    /// The name in the database of an older copy of this repository, if there was one.
     pub earlier: Option<String>,
 }
 
-/// Where a state is, or goes, while no daemon runs.
+/// The place of a state, or the target of its move, while no daemon runs.
 #[derive(Clone, Copy)]
 pub struct Site<'a> {
     /// The state folder.
     pub dir: &'a Path,
-    /// A file outside of it that says how far the journal has come.
+    /// A file outside of the folder that records how far the journal has come.
     pub outside: Option<&'a Path>,
     /// The database.
     pub database: &'a Database,
-    /// The time, for names of what is kept.
+    /// The time, for names of kept files.
     pub now: Timestamp,
 }
 
-/// What a database has lost, and how it is gone on without it.
+/// The loss of a database, and the way to continue without the lost part.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Loss {
-    /// The last event that it is known to have had.
+    /// The last event that the database is known to have had.
     pub was: EventSeq,
-    /// The last one that it has.
+    /// The last event that it has now.
     pub is: EventSeq,
-    /// The number of the event that says so; those before it that the database has not are passed over.
+    /// The number of the event that records the loss; the numbers before it that the database does not have are skipped.
     pub goes_on_at: EventSeq,
     /// The fence above which locks are granted from then on.
     pub fences_above: u64,
 }
 
-/// How far a move has come whose last steps are those in the folder.
+/// The progress of a move of which only the steps in the folder are left.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Ending {
-    /// The database has the state, and the folder's file is to get this name.
+    /// The database has the state; the folder's file still has to get this name.
     Into(String),
-    /// The folder's file has the state, and the folder is to forget the database.
+    /// The folder's file has the state; the folder still has to forget the database.
     Out,
 }
 
-/// What a folder remembers of a move; the rest of the file is the database's.
+/// The folder's note of a move; the rest of the file is the database's.
 #[derive(Deserialize)]
 struct Remembered {
     #[serde(default)]
@@ -185,10 +185,10 @@ struct Remembered {
     goes_here: bool,
 }
 
-/// How far a move has come that was interrupted at its end; `None` where there is none.
+/// Returns the progress of a move that was interrupted at its end; `None` if there is none.
 ///
 /// # Errors
-/// When the folder's note cannot be read.
+/// If the folder's note cannot be read.
 pub(super) fn ending(dir: &Path) -> Result<Option<Ending>, StoreError> {
     let path = dir.join(IN_DATABASE);
     if path.symlink_metadata().is_err() {
@@ -196,7 +196,7 @@ pub(super) fn ending(dir: &Path) -> Result<Option<Ending>, StoreError> {
     }
     let (file, mut text) = (files::open_mark(&path, false)?, String::new());
     file.take(IN_DATABASE_LEN_MAX).read_to_string(&mut text).map_err(StoreError::io(&path))?;
-    // What else it has is looked at by who needs it.
+    // Other readers examine the rest of the file.
     let Ok(noted) = serde_json::from_str::<Remembered>(&text) else { return Ok(None) };
     let is_name = |it: &String| it.starts_with(DATABASE) && !it.contains(['/', '\\']);
     Ok(match (noted.goes_here, noted.here_until.filter(is_name)) {
@@ -205,11 +205,11 @@ pub(super) fn ending(dir: &Path) -> Result<Option<Ending>, StoreError> {
     })
 }
 
-/// Moves the state of a folder into a database, whose tables have to be there. `tell` hears how many rows of how many are done. What
-/// interrupts it leaves the folder's state as it is, or the database with the whole of it; the same again goes on from there.
+/// Moves the state of a folder into a database, which must have the tables. `tell` gets the number of rows done and of all rows. An
+/// interruption leaves the folder's state as it is, or the whole state in the database; a repeated call continues from there.
 ///
 /// # Errors
-/// [`StoreError::InUse`] while a daemon runs; otherwise why nothing was moved.
+/// [`StoreError::InUse`] while a daemon runs; otherwise the reason why nothing was moved.
 pub fn move_into_database(what: Site<'_>, tell: &mut dyn FnMut(u64, u64)) -> Result<Moved, StoreError> {
     in_database::move_into(what, tell)
 }
@@ -222,16 +222,16 @@ pub fn move_into_folder(what: Site<'_>, tell: &mut dyn FnMut(u64, u64)) -> Resul
     in_database::move_out(what, tell)
 }
 
-/// Says what the database of a stopped daemon has lost, and changes nothing.
+/// Returns what the database of a stopped daemon has lost, and changes nothing.
 ///
 /// # Errors
-/// Where nothing is lost, where the rest of the journal is not whole, and [`StoreError::InUse`] while a daemon runs.
+/// If nothing is lost, if the rest of the journal is not whole, and [`StoreError::InUse`] while a daemon runs.
 pub fn loss(of: Site<'_>) -> Result<Loss, StoreError> {
     in_database::loss(of)
 }
 
-/// Goes on without what the database has lost: all numbers go on beyond those that are known to have been given, and the journal says
-/// so. What was owed and may have been done counts as done, and no token is good any more.
+/// Continues without the lost part of the database: all numbers continue beyond those that are known to have been issued,
+/// and the journal records that. Owed effects that may have been done count as done, and all tokens become invalid.
 ///
 /// # Errors
 /// As for [`loss`].
@@ -239,59 +239,59 @@ pub fn accept_loss(of: Site<'_>) -> Result<Loss, StoreError> {
     in_database::accept_loss(of)
 }
 
-/// Brings the tables to the newest version; makes the groups of roles where `roles` says so.
+/// Brings the tables to the newest version; makes the groups of roles if `roles` says so.
 ///
 /// # Errors
-/// [`StoreError::Newer`] for tables of a later release; otherwise what the server says.
+/// [`StoreError::Newer`] for tables of a later release; otherwise the server's error.
 pub fn migrate(to: &Database, roles: bool) -> Result<Migrated, StoreError> {
     in_database::migrate(to, roles)
 }
 
-/// Asks the server that a daemon would write to.
+/// Asks the server that a daemon would write to about its protection of writes.
 ///
 /// # Errors
-/// When it does not answer, or its tables are not those that are known here.
+/// If it does not answer, or its tables have a version that is not known here.
 pub fn protection(of: &Database) -> Result<Protection, StoreError> {
     in_database::protection(of)
 }
 
-/// All hosts of the repository, removed ones last; the one of this state folder is marked.
+/// Returns all hosts of the repository, removed ones last; the host of this state folder is marked.
 ///
 /// # Errors
-/// When the database does not answer, or its tables are not those that are known here.
+/// If the database does not answer, or its tables have a version that is not known here.
 pub fn hosts(dir: &Path, of: &Database) -> Result<Vec<HostRow>, StoreError> {
     in_database::hosts(dir, of)
 }
 
-/// Takes a host out: at once, or after its last run. The daemons that take part carry it out in their next turns.
+/// Takes a host out: at once, or after its last run. The daemons that take part do this in their next turns.
 ///
 /// # Errors
-/// Where there is no such host, or no other one that would carry it out.
+/// If the host does not exist, or no other host would do it.
 pub fn take_out(of: &Database, host: HostId, how: TakenOut) -> Result<(), StoreError> {
     in_database::take_out(of, host, how)
 }
 
-/// Raises the format in which the log of several hosts is written to the newest one of the asking release, if all hosts that may come
-/// back can read it.
+/// Raises the format of the log of several hosts to the newest one of the calling release, if all hosts that may
+/// come back can read it.
 ///
 /// # Errors
-/// When the database does not answer, or its tables are not those that are known here; then nothing has changed.
+/// If the database does not answer, or its tables have a version that is not known here; then nothing has changed.
 pub fn upgrade(dir: &Path, of: &Database, newest: u32) -> Result<Upgraded, StoreError> {
     in_database::upgrade(dir, of, newest)
 }
 
-/// Puts the journal's key into a state folder, out of a file that [`super::seal_key`] has made and with its code, so that its daemon
-/// can join the repository as one more host. The folder has to be a clone of that repository.
+/// Puts the journal's key into a state folder, from a file that [`super::seal_key`] has made and with its code, so
+/// that its daemon can join the repository as one more host. The folder must be a clone of that repository.
 ///
 /// # Errors
-/// What does not fit; then nothing is written.
+/// The part that does not fit; then nothing is written.
 pub fn join(dir: &Path, of: &Database, file: &str, code: &Secret) -> Result<Joined, StoreError> {
     let code =
         std::str::from_utf8(code.expose()).map_err(|_| StoreError::Key("the code is no text".into()))?;
     in_database::join(dir, of, file, code)
 }
 
-/// The store in PostgreSQL, where this program has it.
+/// The store in PostgreSQL, in a program that has it.
 #[cfg(feature = "postgres")]
 pub(super) mod in_database {
     use std::path::Path;
@@ -325,7 +325,7 @@ pub(super) mod in_database {
     }
 }
 
-/// The same in a program that was built without it.
+/// The replacement in a program that was built without it.
 #[cfg(not(feature = "postgres"))]
 pub(super) mod in_database {
     use std::path::Path;
@@ -336,7 +336,7 @@ pub(super) mod in_database {
     use crate::{HostRow, Joined, Options, Reader, Store, StoreError, TakenOut, Upgraded};
     use provost_base::{HostId, TaskId};
 
-    /// None can be opened.
+    /// Such a store cannot be opened.
     pub(crate) struct Shelves(std::convert::Infallible);
 
     impl Shelves {

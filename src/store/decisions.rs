@@ -7,32 +7,32 @@ use provost_base::EventSeq;
 use provost_base::limits::EVENT_PAGE_MAX;
 use provost_domain::{Event, Task};
 
-/// A decision of the rules that is on record with what they were asked.
+/// A decision of the rules that is on record with their input.
 #[derive(Clone, PartialEq, Debug)]
 pub struct RecordedDecision {
-    /// The event that tells of it.
+    /// The event that records it.
     pub event: Event,
-    /// The finished task that came of it, where it is kept.
+    /// The finished task that resulted from it, if it is kept.
     pub task: Option<Task>,
 }
 
-/// Decisions that are on record, newest first, and how far was looked.
+/// Decisions that are on record, newest first, with the extent of the search.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct RecordedDecisions {
     /// The decisions.
     pub decisions: Vec<RecordedDecision>,
-    /// How many events were passed, a page at a time.
+    /// The number of events that were read, a page at a time.
     pub events: u64,
-    /// The event before the oldest one that was looked at.
+    /// The event before the oldest one that was read.
     pub from: EventSeq,
-    /// Whether the time was over before there were enough of them.
+    /// Whether the time was over before there were enough decisions.
     pub late: bool,
 }
 
-/// The newest decisions up to `head`, `most` at the most, among so many events at the most, as far as one comes until then.
+/// Returns the newest decisions up to `head`: `most` at most, among `events_max` events at most, as far as the search comes before `until`.
 ///
 /// # Errors
-/// When the store does not answer, or an event cannot be read.
+/// If the store does not answer, or an event cannot be read.
 pub fn recorded_decisions(
     reader: &mut dyn Reader,
     head: EventSeq,
@@ -69,10 +69,10 @@ pub fn recorded_decisions(
     Ok(found)
 }
 
-/// The number of the newest event: found by halving, since a reader beside the engine is not told of it.
+/// Returns the number of the newest event, found by halving, since a reader beside the engine does not get it.
 ///
 /// # Errors
-/// When the store does not answer.
+/// If the store does not answer.
 pub fn newest_event(reader: &mut dyn Reader) -> Result<EventSeq, StoreError> {
     let mut is_beyond = |seq: u64| Ok::<bool, StoreError>(reader.events_after(EventSeq(seq), 1)?.is_empty());
     let (mut low, mut high) = (0u64, 1u64);
@@ -90,7 +90,7 @@ pub fn newest_event(reader: &mut dyn Reader) -> Result<EventSeq, StoreError> {
     Ok(EventSeq(high))
 }
 
-/// The events between two numbers whose bodies are kept, the last one included, in order.
+/// Returns the events between two numbers whose bodies are kept, the last one included, in order.
 fn read_between(reader: &mut dyn Reader, after: EventSeq, upto: EventSeq) -> Result<Vec<Event>, StoreError> {
     let (mut events, mut at) = (Vec::new(), after);
     while at < upto {

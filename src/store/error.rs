@@ -1,4 +1,4 @@
-//! Why something could not be stored or read.
+//! The reasons why something could not be stored or read.
 
 use std::path::Path;
 
@@ -10,29 +10,29 @@ use super::Anchor;
 /// The next step for a store whose newest history is missing.
 const WAYS_ON: &str = ". `provost store restore FILE` brings a backup back; `provost store restore --as-it-is` continues with the rest, and `provost store restore --empty` with an empty store, both with numbers that were never issued";
 
-/// The next step for a store with an error in it, which cannot be used as it is.
+/// The next step for a store with an error in it that makes it unusable.
 pub(super) const WAYS_BACK: &str = ". `provost store restore FILE` brings a backup back; `provost store restore --empty` continues with an empty store, with numbers that were never issued, and keeps the present files beside it";
 
-/// Why something could not be stored or read. The texts are for the person who runs the daemon.
+/// The reason why something could not be stored or read. The texts are for the person who runs the daemon.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// Another daemon writes here.
     #[error("another daemon already uses this state folder{}", .pid.map(|pid| format!(" (process {pid})")).unwrap_or_default())]
     InUse {
-        /// Its process id, where it has written it down already.
+        /// Its process id, if it has written it already.
         pid: Option<u32>,
     },
-    /// Written by a later Provost.
+    /// A later Provost has written the store.
     #[error(
         "the store has schema {found} and this Provost knows {known} at most: use the newer Provost again"
     )]
     Newer {
         /// The schema of the store.
         found: u32,
-        /// The newest one known here.
+        /// The newest schema known here.
         known: u32,
     },
-    /// A file that others could have changed, or that is not what it should be.
+    /// A file that others could have changed, or that has the wrong kind or mode.
     #[error("{path} {why}")]
     Unsafe {
         /// The file that is unsafe.
@@ -40,7 +40,7 @@ pub enum StoreError {
         /// The mistake, and the next step.
         why: Box<str>,
     },
-    /// The journal's key is missing or another one.
+    /// The journal's key is missing or is another one.
     #[error("{0}")]
     Key(Box<str>),
     /// Another program has changed the journal.
@@ -51,12 +51,12 @@ pub enum StoreError {
         /// The difference that was found, in words for people.
         what: Box<str>,
     },
-    /// Another program has taken the newest events out.
+    /// Another program has removed the newest events.
     #[error(
         "the journal has been tampered with: it ends at event {head}, and its newest number is another one{WAYS_ON}"
     )]
     EndMissing {
-        /// The last event that is there.
+        /// The last event that the journal has.
         head: EventSeq,
     },
     /// Another program has changed the log that several hosts share, or its end was lost.
@@ -69,7 +69,7 @@ pub enum StoreError {
         /// The difference that was found, in words for people.
         what: Box<str>,
     },
-    /// A later Provost on another host has written what this one cannot fold.
+    /// A later Provost on another host has written an entry that this one cannot fold.
     #[error(
         "the shared log has entries of format {found} and this Provost reads {known} at most: install the Provost that the \
          other hosts have, then start the daemon again"
@@ -77,26 +77,26 @@ pub enum StoreError {
     NewerFormat {
         /// The format of the entry.
         found: u32,
-        /// The newest one known here.
+        /// The newest format known here.
         known: u32,
     },
-    /// The same, where the entry has the format that is known here.
+    /// An entry that this Provost cannot fold, though it has a format known here.
     #[error(
         "entry {n} of the shared log has a change that this release ({own}) does not know ({what}). {} on the host {by} has written it. \
          Nothing of it is skipped, and nothing is written here any more: install that release, then start the daemon again",
         .version.as_deref().map_or_else(|| "A newer Provost".to_owned(), |it| format!("Provost {it}")), own = env!("CARGO_PKG_VERSION")
     )]
     UnknownChange {
-        /// The entry.
+        /// The number of the entry.
         n: EntryNo,
         /// The daemon that has written it.
         by: DaemonId,
         /// The mistake that was found when it was read.
         what: Box<str>,
-        /// The version of that daemon's Provost, where it is known.
+        /// The version of that daemon's Provost, if it is known.
         version: Option<Box<str>>,
     },
-    /// The database is not there, though it was.
+    /// The database is missing, though it existed.
     #[error("{path} is gone, and {what} shows that there was one{WAYS_BACK}")]
     Gone {
         /// The path of the database.
@@ -114,28 +114,28 @@ pub enum StoreError {
         anchor: Anchor,
         /// The last event that the store has.
         head: EventSeq,
-        /// Where that is written.
+        /// The place where the point is recorded.
         at: Box<str>,
     },
-    /// A daemon was killed before it had put on record what it had acknowledged.
+    /// A daemon was killed before it had recorded acknowledged messages.
     #[error(
         "{messages} messages were acknowledged just before the daemon was ended, and the next start puts them on record: \
          run `provost up`, then this again"
     )]
     NotOnRecord {
-        /// How many messages the intake has.
+        /// The number of messages in the intake.
         messages: usize,
     },
-    /// Another program does not let the store be read.
+    /// Another program keeps the store from being read.
     #[error(
         "another program holds the database and has not let go of it within {} seconds; end it (a database browser, a \
          script), then do this again", BACKUP_WAIT_MS_MAX / 1_000
     )]
     Held,
-    /// The database's pages are not what they should be.
+    /// The database's pages are malformed.
     #[error("the database is malformed: {0}{WAYS_BACK}")]
     Malformed(Box<str>),
-    /// A file was moved, removed or written while we have it open.
+    /// A file was moved, removed or written while the daemon had it open.
     #[error(
         "{path} was moved, removed or changed by another program while the daemon has it open, so nothing more is written; \
          put it back as it was, or stop the daemon{WAYS_ON}"
@@ -147,7 +147,7 @@ pub enum StoreError {
     /// A stored value cannot be read.
     #[error("the store is damaged: {0}")]
     Damaged(Box<str>),
-    /// What was given as a backup is none.
+    /// The file that was given is not a backup.
     #[error("{0} is no file that `provost store backup` has written")]
     NoBackup(Box<str>),
     /// A backup whose journal has another key than the one of this repository.
@@ -161,7 +161,7 @@ pub enum StoreError {
     /// The engine that owns the store has ended.
     #[error("{0}")]
     Stopped(Box<str>),
-    /// A batch that does not follow the last one.
+    /// The batch does not follow the last one.
     #[error("the batch begins with event {got} where {expected} comes next")]
     OutOfStep {
         /// The number that was expected.
@@ -169,10 +169,10 @@ pub enum StoreError {
         /// The number that came instead.
         got: EventSeq,
     },
-    /// Not loaded yet, or closed already.
+    /// The store is not loaded yet, or closed already.
     #[error("the store is not open for writing")]
     NotRunning,
-    /// No space is left.
+    /// The disk has no space left.
     #[error("no space is left for the store")]
     Full(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// Any other error of SQLite.
@@ -181,10 +181,10 @@ pub enum StoreError {
     /// The database server has answered with an error.
     #[error("the database says: {0}")]
     Database(Box<str>),
-    /// The database server cannot be had at the moment, or takes no writes.
+    /// The database server cannot be reached at the moment, or takes no writes.
     #[error("the database does not answer: {0}")]
     Away(Box<str>),
-    /// The database has less than this daemon knows it to have had.
+    /// The database has fewer events than this daemon knows it to have had.
     #[error(
         "the database went back: it ends at event {is}, and was at event {was} once, so that what was acknowledged is lost there. Nothing is \
          written: start the server again that has it, and take the other one out of `[store] url`; where it is lost for good, stop the \
@@ -193,13 +193,13 @@ pub enum StoreError {
     WentBack {
         /// The last event that it had.
         was: EventSeq,
-        /// The last one that it has.
+        /// The last event that it has now.
         is: EventSeq,
     },
     /// A setting of the store cannot be used.
     #[error("[store] {0}")]
     Setting(Box<str>),
-    /// The system says no.
+    /// The system has returned an error.
     #[error("{path}: {source}")]
     Io {
         /// The file or folder.
@@ -207,13 +207,13 @@ pub enum StoreError {
         /// The system's error.
         source: std::io::Error,
     },
-    /// A test wanted it so.
+    /// A test has demanded the error.
     #[error("failure injected by a test")]
     Injected,
 }
 
 impl StoreError {
-    /// Whether the database has refused it to this role, so that another one may do it.
+    /// Checks whether the database has refused it to this role, so that another role may do it.
     pub fn is_of_rights(&self) -> bool {
         matches!(self, StoreError::Database(says) if says.contains("(42501)"))
     }
@@ -226,7 +226,7 @@ impl StoreError {
         StoreError::NoBackup(path.display().to_string().into())
     }
 
-    /// The reason alone, for a list of what was tried.
+    /// Returns the reason alone, for a list of attempts.
     #[cfg(feature = "postgres")]
     pub(crate) fn short(&self) -> String {
         match self {

@@ -1,4 +1,4 @@
-//! The files of a state folder: private, ours, reached without following links, and held by one daemon.
+//! The files of a state folder: private, owned by this user, reached without following links, and held by one daemon.
 
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{ErrorKind, Read, Seek, Write};
@@ -10,13 +10,13 @@ use provost_base::limits::STORE_CHECKED_BYTES_MAX;
 use provost_base::{Secret, Timestamp};
 use provost_system as system;
 
-/// Length of the journal's key, in bytes: as long as the MAC.
+/// The length of the journal's key, in bytes: as long as the MAC.
 const KEY_LEN: usize = 32;
 
-/// How a file of SQLite begins.
+/// The first bytes of a file of SQLite.
 const DATABASE_HEAD: &[u8; 16] = b"SQLite format 3\0";
 
-/// Makes the folder if need be, and gives its name without links in it.
+/// Makes the folder if necessary, and returns its path without links.
 pub(super) fn state_dir(dir: &Path) -> Result<PathBuf, StoreError> {
     let mut builder = DirBuilder::new();
     builder.recursive(true);
@@ -25,14 +25,14 @@ pub(super) fn state_dir(dir: &Path) -> Result<PathBuf, StoreError> {
     existing_dir(dir)
 }
 
-/// The name of a folder that has to be there, without links in it.
+/// Returns the path of an existing folder, without links.
 pub(super) fn existing_dir(dir: &Path) -> Result<PathBuf, StoreError> {
     let dir = system::real_path(dir).map_err(StoreError::io(dir))?;
     private::check_dir(&dir)?;
     Ok(dir)
 }
 
-/// The database file, made empty if it is not there. SQLite gives its companions the same mode.
+/// Returns the database file, after making it empty if it does not exist. SQLite gives its companions the same mode.
 pub(super) fn database(dir: &Path) -> Result<PathBuf, StoreError> {
     let path = dir.join(DATABASE);
     match private::create_new(&path) {
@@ -46,7 +46,7 @@ pub(super) fn database(dir: &Path) -> Result<PathBuf, StoreError> {
     Ok(path)
 }
 
-/// The database file, which has to be there. It is not opened to find that out: when a process closes any
+/// Returns the database file, which must exist. It is not opened to find that out: when a process closes any
 /// descriptor of a file, the system drops all locks that SQLite has on it in the same process.
 pub(super) fn existing_database(dir: &Path) -> Result<PathBuf, StoreError> {
     let path = dir.join(DATABASE);
@@ -55,18 +55,18 @@ pub(super) fn existing_database(dir: &Path) -> Result<PathBuf, StoreError> {
     Ok(path)
 }
 
-/// Whether there is a database at all.
+/// Checks whether there is a database at all.
 pub(super) fn has_database(dir: &Path) -> bool {
     dir.join(DATABASE).symlink_metadata().is_ok_and(|meta| meta.len() > 0)
 }
 
-/// Whether the database is small enough for a start to look through all of its pages.
+/// Checks whether the database is small enough for a start to check all of its pages.
 pub(super) fn is_small(dir: &Path) -> bool {
     dir.join(DATABASE).symlink_metadata().is_ok_and(|meta| meta.len() <= STORE_CHECKED_BYTES_MAX)
 }
 
-/// Refuses a folder that has the key of a journal, or its marks, and no database: a new one would give the
-/// same numbers again.
+/// Refuses a folder that has the key of a journal, or its marks, and no database: a new one would issue the same
+/// numbers again.
 pub(super) fn must_not_be_gone(dir: &Path, marked: bool) -> Result<(), StoreError> {
     let keyed = dir.join(JOURNAL_KEY).symlink_metadata().is_ok();
     if has_database(dir) || !(keyed || marked) {
@@ -76,21 +76,21 @@ pub(super) fn must_not_be_gone(dir: &Path, marked: bool) -> Result<(), StoreErro
     Err(StoreError::Gone { path: dir.join(DATABASE).display().to_string().into(), what })
 }
 
-/// The database and its companions, as SQLite names them.
+/// Returns the database and its companions, as SQLite names them.
 fn companions(dir: &Path) -> [PathBuf; 3] {
     ["", "-wal", "-shm"].map(|end| dir.join(format!("{DATABASE}{end}")))
 }
 
-/// Which file lies at a path; none where the system does not tell.
+/// The identity of the file at a path; empty if the system does not tell.
 pub(super) type Identity = private::Stamp;
 
-/// The file that lies at a path now; `None` if there is none.
+/// Returns the identity of the file at a path; `None` if there is none.
 pub(super) fn identity(path: &Path) -> Option<Identity> {
     private::stamp(path).map(private::Stamp::identity)
 }
 
-/// How the files of an open database look, and its key, without which no later start reads what is written. What readers write in
-/// the shared one says nothing.
+/// The state of the files of an open database, and of its key, without which no later start can read the data. The
+/// content of the shared-memory file does not count, since readers write to it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Stamps {
     files: [PathBuf; 4],
@@ -106,7 +106,7 @@ fn seen(files: &[PathBuf; 4]) -> Seen {
 }
 
 impl Stamps {
-    /// How they look now.
+    /// Returns their present state.
     pub(super) fn of(dir: &Path) -> Self {
         let [database, log, shared] = companions(dir);
         let files = [database, log, shared, dir.join(JOURNAL_KEY)];
@@ -114,7 +114,7 @@ impl Stamps {
         Self { files, seen }
     }
 
-    /// Takes over how they look after a write of ours, where they are the same files.
+    /// Takes over their state after one of the daemon's own writes, if they are the same files.
     pub(super) fn renew(&mut self) {
         for (then, now) in self.seen.iter_mut().zip(seen(&self.files)) {
             let same =
@@ -125,8 +125,8 @@ impl Stamps {
         }
     }
 
-    /// Whether they are the same files, and look the same. What a write of ours has left that failed is not
-    /// known: then it has to be the same files alone.
+    /// Checks that they are the same files, and in the same state. After one of the daemon's own writes has failed,
+    /// their state is not known: then they only have to be the same files.
     pub(super) fn check(&self, settled: bool) -> Result<(), StoreError> {
         let counts = |it: &Option<private::Stamp>| match settled {
             true => it.clone(),
@@ -139,12 +139,12 @@ impl Stamps {
     }
 }
 
-/// Puts the database and its companions out of the way; the new name of the first of them.
+/// Renames the database and its companions out of the way; returns the new name of the database.
 pub(super) fn set_aside(dir: &Path, now: Timestamp) -> Result<Option<PathBuf>, StoreError> {
     rename_aside(dir, &format!("{DATABASE}.damaged-{}", now.0))
 }
 
-/// The same under a name that was chosen before.
+/// Renames them to a name that was chosen before.
 pub(super) fn rename_aside(dir: &Path, name: &str) -> Result<Option<PathBuf>, StoreError> {
     let aside = dir.join(name);
     let mut done = None;
@@ -160,7 +160,7 @@ pub(super) fn rename_aside(dir: &Path, name: &str) -> Result<Option<PathBuf>, St
     Ok(done)
 }
 
-/// Puts the key out of the way.
+/// Renames the key out of the way.
 pub(super) fn set_key_aside(dir: &Path, now: Timestamp) -> Result<(), StoreError> {
     let path = dir.join(JOURNAL_KEY);
     match std::fs::rename(&path, dir.join(format!("{JOURNAL_KEY}.damaged-{}", now.0))) {
@@ -169,18 +169,18 @@ pub(super) fn set_key_aside(dir: &Path, now: Timestamp) -> Result<(), StoreError
     }
 }
 
-/// Puts another key in the place of the one that is there, which is kept beside it.
+/// Replaces the present key with another one; the old key is kept beside it.
 pub(super) fn replace_journal_key(dir: &Path, key: &Secret, now: Timestamp) -> Result<(), StoreError> {
     set_key_aside(dir, now)?;
     put_journal_key(dir, key)
 }
 
-/// Where a backup is until it is known to be one.
+/// Returns the path of a backup until it has been checked.
 pub(super) fn half(dir: &Path) -> PathBuf {
     dir.join("provost.db.new")
 }
 
-/// Removes what an interrupted backup or move has left there, with what SQLite keeps beside it.
+/// Removes the remains of an interrupted backup or move, with SQLite's companions.
 #[cfg(feature = "postgres")]
 pub(super) fn remove_half(dir: &Path) -> Result<(), StoreError> {
     let half = half(dir);
@@ -191,7 +191,7 @@ pub(super) fn remove_half(dir: &Path) -> Result<(), StoreError> {
     })
 }
 
-/// Removes a file of ours, if it is there, so that it stays removed.
+/// Removes a file of the daemon, if it exists, so that it stays removed.
 pub(super) fn forget(path: &Path) -> Result<(), StoreError> {
     remove(path)?;
     path.parent().map_or(Ok(()), sync_dir)
@@ -204,27 +204,27 @@ fn remove(path: &Path) -> Result<(), StoreError> {
     }
 }
 
-/// The name of a file that is to be made, without links in it: SQLite follows none.
+/// Returns the path of a file that will be made, without links: SQLite follows none.
 pub(super) fn to_be_made(path: &Path) -> Result<PathBuf, StoreError> {
     let folder = path.parent().filter(|it| !it.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let folder = system::real_path(folder).map_err(StoreError::io(folder))?;
     Ok(folder.join(path.file_name().unwrap_or_default()))
 }
 
-/// A new file that is ours alone.
+/// Makes a new file that only this user can read.
 pub(super) fn new_private(path: &Path) -> Result<File, StoreError> {
     let file = private::create_new(path).map_err(StoreError::io(path))?;
     private::make_private(&file, path)?;
     Ok(file)
 }
 
-/// Copies a file of the user's, which has to be a database, to a new one that is private.
+/// Copies a file of the user, which must be a database, to a new private one.
 pub(super) fn fetch(from: &Path, to: &Path) -> Result<(), StoreError> {
     match std::fs::remove_file(to) {
         Err(err) if err.kind() != ErrorKind::NotFound => return Err(StoreError::io(to)(err)),
         _ => {}
     }
-    // A pipe would be waited for, and a device may have no end.
+    // Reading a pipe would block, and a device may have no end.
     let is_file = std::fs::metadata(from).map_err(StoreError::io(from))?.is_file();
     let mut source = is_file.then(|| File::open(from)).transpose().map_err(StoreError::io(from))?;
     let mut head = [0; DATABASE_HEAD.len()];
@@ -254,7 +254,7 @@ pub(super) fn sync(path: &Path) -> Result<(), StoreError> {
     file.and_then(|file| file.sync_all()).map_err(StoreError::io(path))
 }
 
-/// A file with marks; made, with its folder, if that is asked for.
+/// Opens a file with marks; makes it, with its folder, if `make` says so.
 pub(super) fn open_mark(path: &Path, make: bool) -> Result<File, StoreError> {
     if make && let Some(folder) = path.parent() {
         let mut builder = DirBuilder::new();
@@ -272,7 +272,7 @@ pub(super) fn open_mark(path: &Path, make: bool) -> Result<File, StoreError> {
     Ok(file)
 }
 
-/// The journal's key, if it is there.
+/// Returns the journal's key, if it exists.
 pub(super) fn journal_key(dir: &Path) -> Result<Option<Secret>, StoreError> {
     let path = dir.join(JOURNAL_KEY);
     let mut file = match private::open(OpenOptions::new().read(true), &path) {
@@ -301,12 +301,12 @@ pub(super) fn make_journal_key(dir: &Path) -> Result<Secret, StoreError> {
     Ok(key)
 }
 
-/// Writes a key. It appears under its name only when it is whole and on disk.
+/// Writes a key. It appears under its name only when it is whole and on the disk.
 pub(super) fn put_journal_key(dir: &Path, key: &Secret) -> Result<(), StoreError> {
     put_private(dir, JOURNAL_KEY, key.expose())
 }
 
-/// Writes a file that this user alone may read. It appears under its name only when it is whole and on disk.
+/// Writes a file that only this user can read. It appears under its name only when it is whole and on the disk.
 pub(super) fn put_private(dir: &Path, name: &str, content: &[u8]) -> Result<(), StoreError> {
     let (path, half) = (dir.join(name), dir.join(format!("{name}.new")));
     match std::fs::remove_file(&half) {
@@ -320,7 +320,7 @@ pub(super) fn put_private(dir: &Path, name: &str, content: &[u8]) -> Result<(), 
     sync_dir(dir)
 }
 
-/// The text of such a file, if it is there.
+/// Returns the text of such a file, if it exists.
 pub(super) fn private_text(dir: &Path, name: &str, most: u64) -> Result<Option<String>, StoreError> {
     let path = dir.join(name);
     let file = match private::open(OpenOptions::new().read(true), &path) {
@@ -334,26 +334,25 @@ pub(super) fn private_text(dir: &Path, name: &str, most: u64) -> Result<Option<S
     Ok(Some(text))
 }
 
-/// How long a lease may outlive its daemon, and how often one looks whether it does.
+/// The time for which a lease may outlive its daemon, and for which the next daemon tries.
 const LEASE_LINGERS: Duration = Duration::from_millis(500);
 const LEASE_LOOK: Duration = Duration::from_millis(10);
 
-/// The right to write, for as long as this lives. The kernel takes it back when the process ends, however it
-/// ends.
+/// The right to write, for as long as this value lives. The kernel takes it back when the process ends, in any way.
 #[derive(Debug)]
 pub(super) struct Lease {
     _file: File,
 }
 
 impl Lease {
-    /// Takes the lease, or says who has it.
+    /// Takes the lease, or returns who has it.
     pub(super) fn take(dir: &Path) -> Result<Self, StoreError> {
         let path = dir.join(LEASE);
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false);
         let mut file = private::open(&mut options, &path).map_err(StoreError::io(&path))?;
         private::make_private(&file, &path)?;
-        // What a killed daemon was just starting has the file open, too, until it has become its own program.
+        // A process that a killed daemon was just starting has the file open, too, until it has executed its own program.
         let until = Instant::now() + LEASE_LINGERS;
         loop {
             match file.try_lock() {
@@ -372,7 +371,7 @@ impl Lease {
     }
 }
 
-/// The process id in a lease, once its holder has written it.
+/// Returns the process id in a lease, once its holder has written it.
 fn holder(file: &mut File) -> Option<u32> {
     let mut text = String::new();
     file.take(32).read_to_string(&mut text).ok()?;
@@ -400,7 +399,7 @@ mod private {
         builder.mode(0o700);
     }
 
-    /// Which file it is, how long, and when a program last wrote in it.
+    /// The identity of a file, its length, and the time of the last write to it.
     #[derive(Clone, PartialEq, Eq, Debug)]
     pub(crate) struct Stamp {
         file: (u64, u64),
@@ -408,7 +407,7 @@ mod private {
     }
 
     impl Stamp {
-        /// The same stamp with the file's identity alone.
+        /// Returns the stamp with the file's identity alone.
         pub(crate) fn identity(self) -> Self {
             Self { wrote: None, ..self }
         }
@@ -420,7 +419,7 @@ mod private {
         Some(Stamp { file: (meta.dev(), meta.ino()), wrote })
     }
 
-    /// Opens without following a link, and without waiting where another program has put a pipe there.
+    /// Opens a file without following a link, and without waiting if another program has put a pipe there.
     pub(super) fn open(options: &mut OpenOptions, path: &Path) -> std::io::Result<File> {
         let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         options.mode(0o600).custom_flags(flags.bits().cast_signed()).open(path)
@@ -430,7 +429,7 @@ mod private {
         open(OpenOptions::new().read(true).write(true).create_new(true), path)
     }
 
-    /// Sets the mode whatever the umask, once it is sure that the file is ours.
+    /// Sets the mode regardless of the umask, once it is certain that the file is this user's.
     pub(super) fn make_private(file: &File, path: &Path) -> Result<(), StoreError> {
         let meta = file.metadata().map_err(StoreError::io(path))?;
         check_ours(&meta, path)?;
@@ -486,7 +485,7 @@ mod private {
     }
 }
 
-/// Where the user's profile folder is private already.
+/// Systems on which the user's profile folder is already private.
 #[cfg(not(unix))]
 mod private {
     use std::fs::{DirBuilder, File, OpenOptions};
@@ -496,7 +495,7 @@ mod private {
 
     pub(super) fn dir_mode(_: &mut DirBuilder) {}
 
-    /// An open file can be neither moved nor removed here.
+    /// On these systems, an open file can be neither moved nor removed.
     #[derive(Clone, PartialEq, Eq, Debug)]
     pub(crate) struct Stamp;
 

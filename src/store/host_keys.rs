@@ -1,13 +1,13 @@
-//! Keys of hosts: each daemon of a shared store signs what it writes, and knows the keys of the others.
+//! Keys of hosts: each daemon of a shared store signs its entries, and knows the keys of the others.
 //!
 //! ```text
 //!   a host signs each entry:  label || print of the journal's key || n || link of the entry || last event || its link
 //!   [made, with the first start] --enrolled in the database--> [counts] --removed--> [counts no more, for ever]
 //! ```
-//! The key of the journal's chain is known to all hosts, so a chain that holds says that a member has written it, and not which one. The
-//! signature says which one. A daemon keeps in its state folder (`hosts.json`) what it knows of the others: a key that it has taken in once
-//! is not another one later, even where the database says so. A file of `provost host export-key` brings that knowledge to a new host, with an
-//! invitation: a key of its own that the exporting host has signed, and that signs the new host's key.
+//! All hosts know the key of the journal's chain, so an intact chain proves that a member has written it, but not which one. The signature
+//! says which one. A daemon keeps its knowledge of the others in its state folder (`hosts.json`): a key that it has taken in once does not
+//! become another one later, even if the database says so. A file of `provost host export-key` brings that knowledge to a new host, with an
+//! invitation: a separate key that the exporting host has signed, and that signs the new host's key.
 
 use std::path::Path;
 
@@ -22,14 +22,14 @@ use provost_base::{Digest, EntryNo, EventSeq, HostId, HostRole};
 
 /// This host's key, in the state folder.
 pub(super) const HOST_KEY: &str = "host.key";
-/// What is known of the hosts, beside it.
+/// The file with the known hosts, in the same folder.
 pub(super) const KNOWN_HOSTS: &str = "hosts.json";
 
 const ENTRY: &[u8] = b"provost-entry-signature-v1";
 const INVITED: &[u8] = b"provost-host-invitation-v1";
 const JOINS: &[u8] = b"provost-host-joins-v1";
 const OWNS: &[u8] = b"provost-host-owns-key-v1";
-/// How many hexadecimal digits people are shown of a key's SHA-256.
+/// The number of hexadecimal digits of a key's SHA-256 that people are shown.
 const FINGERPRINT_DIGITS: usize = 16;
 
 /// A public key of Ed25519.
@@ -38,12 +38,12 @@ const FINGERPRINT_DIGITS: usize = 16;
 pub(super) struct HostKey([u8; 32]);
 
 impl HostKey {
-    /// By which people compare keys.
+    /// Returns the text by which people compare keys.
     pub(super) fn fingerprint(&self) -> String {
         Digest::of(&self.0).to_string().chars().take(FINGERPRINT_DIGITS).collect()
     }
 
-    /// Whether its owner has signed this text.
+    /// Checks whether the key's owner has signed this text.
     pub(super) fn has_signed(&self, text: &[u8], signature: &[u8]) -> bool {
         UnparsedPublicKey::new(&ED25519, &self.0).verify(text, signature).is_ok()
     }
@@ -88,10 +88,10 @@ pub(super) struct Signer {
 }
 
 impl Signer {
-    /// A new one.
+    /// Makes a new key.
     ///
     /// # Errors
-    /// [`StoreError::Key`] where there is no randomness.
+    /// [`StoreError::Key`] if there is no randomness.
     pub(super) fn make() -> Result<Self, StoreError> {
         let mut seed = zeroize::Zeroizing::new([0; 32]);
         getrandom::fill(&mut seed[..])
@@ -105,7 +105,7 @@ impl Signer {
         Ok(Self { seed, pair })
     }
 
-    /// The one of these hexadecimal digits.
+    /// Reads a key from its hexadecimal digits.
     ///
     /// # Errors
     /// [`StoreError::Key`] for any other text.
@@ -115,7 +115,7 @@ impl Signer {
         Self::of(zeroize::Zeroizing::new(seed))
     }
 
-    /// The text from which [`Signer::read`] makes it again.
+    /// Returns the text from which [`Signer::read`] makes the key again.
     pub(super) fn seed(&self) -> String {
         hex(&self.seed[..])
     }
@@ -137,7 +137,7 @@ impl Signature {
     }
 }
 
-/// The place of an entry, as its host signs it: in the log, and where the journal ends with it.
+/// Returns the text that a host signs for an entry: its place in the log, and the end of the journal with it.
 pub(super) fn entry_text(print: &Digest, n: EntryNo, link: &Digest, journal: &JournalHead) -> Vec<u8> {
     let (n, seq) = (n.0.to_le_bytes(), journal.seq.0.to_le_bytes());
     [ENTRY, print.as_bytes(), &n, link.as_bytes(), &seq, journal.mac.as_bytes()].concat()
@@ -147,27 +147,27 @@ fn host_text(label: &[u8], print: &Digest, host: HostId, key: &HostKey) -> Vec<u
     [label, print.as_bytes(), host.to_string().as_bytes(), &key.0].concat()
 }
 
-/// What a host that takes part gives to one that is to join.
+/// The invitation that a member host gives to a host that wants to join.
 #[derive(Clone, Serialize, Deserialize)]
 pub(super) struct Invitation {
     /// The host that invites.
     pub(super) by: HostId,
-    /// The key with which the new host says that it was invited.
+    /// The key with which the new host proves that it was invited.
     pub(super) key: HostKey,
-    /// How many hosts it lets in.
+    /// The number of hosts that it lets in.
     pub(super) most: u32,
-    /// What these hosts join for.
+    /// The role with which these hosts join.
     #[serde(default, skip_serializing_if = "HostRole::is_full")]
     pub(super) role: HostRole,
-    /// The inviting host's signature over all of it.
+    /// The inviting host's signature over the whole invitation.
     pub(super) signed: Signature,
 }
 
 impl Invitation {
-    /// A new one, with the secret half of its key.
+    /// Makes an invitation, with the secret half of its key.
     ///
     /// # Errors
-    /// [`StoreError::Key`] where there is no randomness.
+    /// [`StoreError::Key`] if there is no randomness.
     pub(super) fn make(
         print: &Digest,
         by: HostId,
@@ -180,7 +180,7 @@ impl Invitation {
         Ok((Self { by, key, most, role, signed }, secret))
     }
 
-    /// Whether the host that it names has made it.
+    /// Checks whether the host that it names has made it.
     pub(super) fn is_of(&self, print: &Digest, by: &HostKey) -> bool {
         by.has_signed(&Self::text(print, self.by, (self.most, self.role), &self.key), &self.signed.0)
     }
@@ -188,7 +188,7 @@ impl Invitation {
     fn text(print: &Digest, by: HostId, (most, role): (u32, HostRole), key: &HostKey) -> Vec<u8> {
         let mut text = host_text(INVITED, print, by, key);
         text.extend_from_slice(&most.to_le_bytes());
-        // Invitations from before there were roles have nothing here, and let full hosts in.
+        // Invitations from before there were roles end here, and let full hosts in.
         if !role.is_full() {
             text.extend_from_slice(role.as_str().as_bytes());
         }
@@ -200,9 +200,9 @@ impl Invitation {
 #[derive(Clone, Serialize, Deserialize)]
 pub(super) struct Enrolled {
     pub(super) key: HostKey,
-    /// Signed with that key: the host has the secret half.
+    /// The signature with that key, which proves that the host has the secret half.
     owns: Signature,
-    /// How it was invited, and what the invitation's key has signed.
+    /// The invitation, and the signature of the invitation's key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) invited: Option<(Invitation, Signature)>,
 }
@@ -221,12 +221,12 @@ impl Enrolled {
         Self { key, owns, invited }
     }
 
-    /// What the host was invited for.
+    /// Returns the role for which the host was invited.
     pub(super) fn role(&self) -> HostRole {
         self.invited.as_ref().map(|it| it.0.role).unwrap_or_default()
     }
 
-    /// Whether it says of itself what only this host can say, and only with its invitation, if it has one.
+    /// Checks whether the record has the signatures that only this host can make, and, if it was invited, only with its invitation.
     pub(super) fn holds(&self, print: &Digest, host: HostId) -> bool {
         let owns = self.key.has_signed(&host_text(OWNS, print, host, &self.key), &self.owns.0);
         let joins = |(it, signed): &(Invitation, Signature)| {
@@ -248,10 +248,10 @@ pub(super) struct At {
 pub(super) struct KnownHost {
     pub(super) host: HostId,
     pub(super) key: HostKey,
-    /// The key of its invitation, which lets no more hosts in than it says.
+    /// The key of its invitation, which lets in a limited number of hosts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) invited_with: Option<HostKey>,
-    /// What its invitation has let it in for.
+    /// The role that its invitation gives it.
     #[serde(default, skip_serializing_if = "HostRole::is_full")]
     pub(super) role: HostRole,
     /// The entry with which it was removed.
@@ -259,33 +259,33 @@ pub(super) struct KnownHost {
     pub(super) gone: Option<At>,
 }
 
-/// What a state folder knows of the hosts.
+/// The knowledge of a state folder about the hosts.
 #[derive(Clone, Default, Serialize, Deserialize)]
 pub(super) struct KnownHosts {
     /// The repository's name in the database.
     pub(super) name: String,
-    /// This host; none before its first start.
+    /// This host; `None` before its first start.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) here: Option<HostId>,
-    /// From where on everything has to be signed; none before that is known.
+    /// The place from which everything must be signed; `None` before it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) from: Option<At>,
-    /// Up to where the signatures were checked.
+    /// The place up to which the signatures were checked.
     pub(super) checked: At,
     pub(super) hosts: Vec<KnownHost>,
-    /// An entry that has not proved what it says, and what that is: no start goes on behind it.
+    /// An entry that has not proved its content, with the defect: no start goes past it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) refused: Option<(EntryNo, String)>,
-    /// With what this host may join, and the secret half of its key; gone with the first start after it has.
+    /// The invitation with which this host may join, and the secret half of its key; dropped at the first start after it has joined.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) invitation: Option<(Invitation, String)>,
 }
 
 impl KnownHosts {
-    /// What the folder knows; nothing where the file is of another repository, or of another host that the folder was of.
+    /// Reads the folder's knowledge; `None` if the file belongs to another repository, or to another host that the folder was of.
     ///
     /// # Errors
-    /// When the file cannot be read.
+    /// If the file cannot be read.
     pub(super) fn of(dir: &Path, name: &str, host: HostId) -> Result<Option<Self>, StoreError> {
         let is_ours = |it: &Self| it.name == name && it.here.is_none_or(|it| it == host);
         Ok(Self::read(dir)?.filter(is_ours))
@@ -303,7 +303,7 @@ impl KnownHosts {
     }
 
     /// # Errors
-    /// When the file cannot be written.
+    /// If the file cannot be written.
     pub(super) fn keep(&self, dir: &Path) -> Result<(), StoreError> {
         files::put_private(dir, KNOWN_HOSTS, codec::text(self)?.as_bytes())
     }
@@ -312,7 +312,7 @@ impl KnownHosts {
         self.hosts.iter().find(|it| it.host == host)
     }
 
-    /// What a host was let in for; one that is not known decides nothing.
+    /// Returns the role with which a host was let in; an unknown host may not decide anything.
     pub(super) fn role_of(&self, host: HostId) -> HostRole {
         self.get(host).map_or(HostRole::Worker, |it| it.role)
     }
@@ -325,10 +325,10 @@ struct OwnKey {
     seed: String,
 }
 
-/// The key of this host, if the folder has it: of another host it is not.
+/// Returns the key of this host, if the folder has it; a key of another host does not count.
 ///
 /// # Errors
-/// When the file cannot be read.
+/// If the file cannot be read.
 pub(super) fn own_key(dir: &Path, host: Option<HostId>) -> Result<Option<(HostId, Signer)>, StoreError> {
     let Some(text) = files::private_text(dir, HOST_KEY, HOST_STATE_BYTES_MAX)? else { return Ok(None) };
     let text = zeroize::Zeroizing::new(text);
@@ -338,10 +338,10 @@ pub(super) fn own_key(dir: &Path, host: Option<HostId>) -> Result<Option<(HostId
     if is_its { Signer::read(&seed).map(|it| Some((own.host, it))) } else { Ok(None) }
 }
 
-/// Makes a key for this host, in the place of one that the folder has of another host.
+/// Makes a key for this host, and replaces a key of another host.
 ///
 /// # Errors
-/// When the file cannot be written.
+/// If the file cannot be written.
 pub(super) fn make_own_key(dir: &Path, host: HostId) -> Result<Signer, StoreError> {
     let own = Signer::make()?;
     let text = zeroize::Zeroizing::new(codec::text(&OwnKey { host, seed: own.seed() })?);

@@ -1,5 +1,5 @@
-//! Words from one daemon to another one that shares its database: they go with the server's notifications, over the connection that listens
-//! already, and are kept nowhere.
+//! Words from one daemon to another one that shares its database: they travel in the server's notifications, over
+//! the connection that already listens, and are not stored.
 //!
 //! The sending host signs each word for the host that it goes to ([`HostSeals`]), so a daemon hears a word only from the very host that the
 //! word names. A word can be lost, and it can come twice; a daemon that needs an answer asks again.
@@ -19,7 +19,7 @@ use provost_base::limits::{HOST_WORD_BYTES_MAX, HOST_WORDS_WAITING_MAX};
 /// The label under which words are signed: from, to and the word.
 const WORD: &[u8] = b"provost-host-word-v1";
 
-/// Called with the host that has said something, and what it was, on the thread that listens.
+/// A function that gets each word and the host that has sent it, on the thread that listens.
 type Hears = Box<dyn Fn(HostId, Vec<u8>) + Send + Sync>;
 
 /// The words that go out and come in. Cheap to clone.
@@ -35,7 +35,7 @@ struct Inner {
 #[derive(Default)]
 struct Outgoing {
     waiting: VecDeque<(HostId, Vec<u8>)>,
-    /// Has the thread that tells look here; `None` where there is none.
+    /// Wakes the thread that sends words; `None` if there is none.
     bell: Option<Box<dyn Fn() + Send + Sync>>,
 }
 
@@ -46,18 +46,18 @@ impl fmt::Debug for HostWords {
 }
 
 impl HostWords {
-    /// For the daemon of this state folder.
+    /// Returns the words of this state folder's daemon.
     pub fn of(state: &Path) -> Self {
         let (seals, hears, out) = (HostSeals::of(state), OnceLock::new(), Mutex::default());
         Self(Arc::new(Inner { seals, hears, out }))
     }
 
-    /// Has this called for each word of another host. The first one counts.
+    /// Has this function called for each word of another host. Only the first function counts.
     pub fn heard_by(&self, hears: impl Fn(HostId, Vec<u8>) + Send + Sync + 'static) {
         let _there_is_one = self.0.hears.set(Box::new(hears));
     }
 
-    /// Says something to a host, soon; `false` where it is too long, too much waits already, or the store has one writer.
+    /// Sends a word to a host, soon; returns `false` if it is too long, too many wait already, or the store has one writer.
     pub fn say(&self, to: HostId, word: Vec<u8>) -> bool {
         let mut out = self.lock();
         if word.len() > HOST_WORD_BYTES_MAX || out.waiting.len() >= HOST_WORDS_WAITING_MAX {
@@ -69,7 +69,7 @@ impl HostWords {
         true
     }
 
-    /// Takes words from now on, and calls this for each.
+    /// Accepts words from now on, and calls `bell` for each.
     pub(super) fn go_with(&self, bell: impl Fn() + Send + Sync + 'static) {
         self.lock().bell = Some(Box::new(bell));
     }
@@ -90,7 +90,7 @@ impl HostWords {
         }
     }
 
-    /// Hears the payload of a notification at this host, if the host that it names has signed it.
+    /// Takes in the payload of a notification at this host, if the host that it names has signed it.
     pub(super) fn hear(&self, here: HostId, payload: &str) {
         let Some((from, word)) = self.open(here, payload) else {
             return tracing::debug!("a word that no host has signed is not heard");
@@ -112,7 +112,7 @@ impl HostWords {
     }
 
     fn lock(&self) -> MutexGuard<'_, Outgoing> {
-        // The queue is whole between any two statements.
+        // The queue is consistent between any two statements.
         self.0.out.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

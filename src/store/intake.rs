@@ -5,17 +5,16 @@
 //!   frame = length of text || seal || text
 //!   seal  = HMAC(key, label || what is before || text)
 //! ```
-//! The first frame is sealed after the journal's head, and each later one after the seal of the frame before.
-//! So frames continue one head alone. The commit that brings their messages into the journal moves that head,
-//! which makes all of them void without a write. The next frame then begins at the start of a file again.
+//! The first frame is sealed after the journal's head, and each later one after the seal of the frame before. So
+//! frames continue exactly one head. The commit that brings their messages into the journal moves that head, which
+//! makes all of them void without a write. The next frame then begins at the start of a file again.
 //!
-//! Frames are also written while a commit is under way, into the other file, and continue those that are
-//! being committed. That commit notes their last seal together with the head to which it brings the journal
-//! ([`End`]). A start finds the frames behind that seal, or, where the commit has not come to its end, all of
-//! them.
+//! Frames are also written while a commit is under way, into the other file, and continue the frames that are being
+//! committed. That commit notes their last seal together with the head to which it brings the journal ([`End`]). A
+//! start finds the frames after that seal, or all of them if the commit did not complete.
 //!
-//! A frame is as safe as a commit that does not wait for the disk: it outlives the process, and not the
-//! machine's power.
+//! A frame is as safe as a commit that does not wait for the disk: it outlives the process, but not a loss of
+//! power.
 
 use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
@@ -28,32 +27,32 @@ use provost_base::limits::INTAKE_BYTES_MAX;
 use provost_base::{Digest, EventSeq};
 use provost_domain::post::Received;
 
-/// Keeps messages whose commit comes later, also while the store commits earlier ones.
+/// Keeps messages whose commit comes later, even while the store commits earlier ones.
 pub trait Intake: Send + std::fmt::Debug {
-    /// Keeps messages as safely as a commit that does not wait for the disk; [`super::Loaded::received`] has
-    /// them if none comes. `false` where a commit has to come first.
+    /// Keeps messages as safely as a commit that does not wait for the disk; [`super::Loaded::received`] has them
+    /// if no commit comes. Returns `false` if a commit has to come first.
     ///
     /// # Errors
     /// Any; then they are not kept.
     fn keep(&mut self, messages: &[Received]) -> Result<bool, StoreError>;
 
-    /// Whether the files of the database are still those at their paths. Of a store that is not in the middle
-    /// of a commit, [`super::Store::look`] says more.
+    /// Checks that the files of the database are still those at their paths. Unless a commit is under way,
+    /// [`super::Store::look`] checks more.
     ///
     /// # Errors
-    /// [`StoreError::Swapped`] when they are not.
+    /// [`StoreError::Swapped`] if they are not.
     fn look(&self) -> Result<(), StoreError> {
         Ok(())
     }
 
-    /// Where the messages end that were kept so far. The next [`super::Store::commit_kept`] has all of them,
-    /// and none that is kept from now on; it has to be over before the next turn.
+    /// Returns the end of the messages that were kept so far. The next [`super::Store::commit_kept`] includes all
+    /// of them, and none that is kept later; it has to be over before the next turn.
     fn turn(&mut self) -> Digest;
 
-    /// The journal has come to `head`, and has all that was kept.
+    /// Notes that the journal has come to `head`, and has all kept messages.
     fn begin_at(&mut self, _head: &JournalHead) {}
 
-    /// The store was closed: nothing is left to be kept.
+    /// Drops all kept messages, since the store was closed.
     fn clear(&mut self) {}
 }
 
@@ -64,7 +63,7 @@ const FILES: [&str; 2] = ["intake.log", "intake-2.log"];
 const LENGTH: usize = 4;
 const SEAL: usize = 32;
 
-/// Where the frames end that a journal with this head has. It is stored with the commit that makes the head.
+/// The end of the frames that a journal with this head includes. It is stored with the commit that makes the head.
 #[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 pub(super) struct End {
     seq: EventSeq,
@@ -77,7 +76,7 @@ impl End {
         Self { seq: head.seq, end, seal: key.intake_end(head, &end) }
     }
 
-    /// What the first frame continues that a journal with this head does not have.
+    /// Returns the seal that the first frame continues which a journal with this head does not include.
     pub(super) fn before(noted: Option<&str>, key: &Key, head: &Anchor) -> Digest {
         let noted = noted.and_then(|it| codec::parse::<Self>(it).ok());
         let its = noted.filter(|it| it.seq == head.seq && it.seal == key.intake_end(head, &it.end));
@@ -85,11 +84,11 @@ impl End {
     }
 }
 
-/// The files, and how far they are written.
+/// The files, and the progress of writing them.
 pub(super) struct FileIntake {
     key: Key,
     files: [IntakeFile; 2],
-    /// Which of the files is written.
+    /// The index of the file that is being written.
     writes: usize,
     database: Stamps,
     /// The seal that the next frame continues.
@@ -100,9 +99,9 @@ struct IntakeFile {
     path: PathBuf,
     file: File,
     identity: Option<Identity>,
-    /// Where the next frame begins, in bytes.
+    /// The place where the next frame begins, in bytes.
     at: u64,
-    /// Where the system writes next, if that is known.
+    /// The place where the system writes next, if it is known.
     cursor: Option<u64>,
 }
 
@@ -133,7 +132,7 @@ impl FileIntake {
     /// Opens the files, or makes them, and reads the frames that continue `before`.
     ///
     /// # Errors
-    /// When they cannot be had.
+    /// If they cannot be opened.
     pub(super) fn open(dir: &Path, key: &Key, before: Digest) -> Result<(Self, Vec<Received>), StoreError> {
         let [(first, a), (second, b)] = {
             let [first, second] = FILES.map(|name| IntakeFile::open(dir.join(name)));
@@ -142,7 +141,7 @@ impl FileIntake {
         let (key, database) = (key.clone(), Stamps::of(dir));
         let mut intake = Self { key, files: [first, second], writes: 0, database, before };
         let mut found = Vec::new();
-        // Of frames in both files, those of either may come first.
+        // If both files have frames, the first ones may be in either.
         for (which, bytes) in [(0, &a), (1, &b), (0, &a)] {
             if intake.files[which].at == 0 {
                 intake.read(which, bytes, &mut found)?;
@@ -219,7 +218,7 @@ impl Intake for FileIntake {
     }
 }
 
-/// The first frame of some bytes, and what comes after it.
+/// Returns the first frame of some bytes, and the bytes after it.
 fn frame(bytes: &[u8]) -> Option<(Digest, &[u8], &[u8])> {
     let (length, rest) = bytes.split_first_chunk::<LENGTH>()?;
     let (seal, rest) = rest.split_first_chunk::<SEAL>()?;

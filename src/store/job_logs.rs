@@ -1,6 +1,6 @@
 //! The output of jobs' workers, in files of the state folder: one for each job, as text for people.
 //!
-//! It is bounded for each job and in total. An incomplete file after a crash holds the output until then.
+//! It is bounded for each job and in total. A file that a crash left incomplete has the output until then.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Read as _, Seek as _, SeekFrom, Write as _};
@@ -25,14 +25,14 @@ pub struct JobLogs(Arc<Path>);
 pub struct LogPart {
     /// The text of this part; it begins and ends between characters.
     pub text: String,
-    /// How many bytes come before it.
+    /// The number of bytes before it.
     pub from: u64,
-    /// Where what follows begins.
+    /// The byte after it, at which the next part begins.
     pub next: u64,
 }
 
 impl JobLogs {
-    /// The logs of a state folder, which need not be there.
+    /// Returns the logs of a state folder, which need not exist.
     pub fn at(state: &Path) -> Self {
         Self(state.join(FOLDER).into())
     }
@@ -40,7 +40,7 @@ impl JobLogs {
     /// Adds to a job's log, as long as there is room in it.
     ///
     /// # Errors
-    /// The disk's.
+    /// An error of the disk.
     pub fn append(&self, job: &JobId, text: &str) -> Result<(), StoreError> {
         let path = self.path(job)?;
         system::make_private_folders(&self.0).map_err(StoreError::io(&self.0))?;
@@ -61,15 +61,15 @@ impl JobLogs {
         written.map_err(StoreError::io(&path))
     }
 
-    /// The end of a job's log, at most so many bytes of it; nothing where there is none.
+    /// Returns the end of a job's log, at most `most` bytes; an empty part if there is none.
     ///
     /// # Errors
-    /// When it is there and cannot be read.
+    /// If it exists and cannot be read.
     pub fn tail(&self, job: &JobId, most: usize) -> Result<LogPart, StoreError> {
         self.part(job, |size| size.saturating_sub(most as u64), most)
     }
 
-    /// A job's log from a byte on, at most so many bytes of it.
+    /// Returns a job's log from a byte on, at most `most` bytes.
     ///
     /// # Errors
     /// As for [`JobLogs::tail`].
@@ -93,7 +93,7 @@ impl JobLogs {
         }
     }
 
-    /// Removes logs beyond what is kept: the oldest of too many, or of too much.
+    /// Removes logs beyond the limits: the oldest, if there are too many or they are too large.
     pub fn remove_old(&self) {
         let mut room = JOB_LOGS_BYTES_MAX;
         let mut logs: Vec<(SystemTime, u64, PathBuf)> = self.all().collect();
@@ -117,7 +117,7 @@ impl JobLogs {
         })
     }
 
-    /// Ids are ours, and plain; another one would not be a file name.
+    /// Returns the path of a job's log. Provost's ids are plain; another id would not be a file name.
     fn path(&self, job: &JobId) -> Result<PathBuf, StoreError> {
         match job.as_str().bytes().all(|byte| byte.is_ascii_alphanumeric()) {
             true => Ok(self.0.join(format!("{job}.{ENDING}"))),
@@ -129,7 +129,7 @@ impl JobLogs {
 /// The last line of a log that has no room left.
 const FULL: &str = "\n[what follows was not kept]\n";
 
-/// A part may begin and end within a character.
+/// Cuts a part so that it begins and ends between characters.
 fn whole_characters(bytes: &[u8], from: u64) -> LogPart {
     let is_inner = |byte: &&u8| **byte & 0xC0 == 0x80;
     let skipped = if from == 0 { 0 } else { bytes.iter().take(3).take_while(is_inner).count() };

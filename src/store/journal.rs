@@ -3,13 +3,13 @@
 //! ```text
 //!   mac(n) = HMAC(key, label || mac(n-1) || n || SHA-256(time, kind, actor, task) || SHA-256(body))
 //! ```
-//! It is written in the same commit as the rows and goes on over restarts. A body may be pruned: its digest
-//! stays, and with it the chain. Checkpoints, sealed with the same key, let a start check the tail alone;
-//! they also say up to where bodies may be missing.
+//! It is written in the same commit as the rows and continues over restarts. A body may be pruned: its digest
+//! stays, and with it the chain. Checkpoints, sealed with the same key, let a start check the tail alone; they also
+//! say up to which event bodies may be missing.
 //!
-//! Promised: a check finds every change, insertion, move and removal inside, and its [`Verdict`] names the
-//! first wrong event. It finds the removal of the newest events back to the last [`Anchor`] that was recorded
-//! elsewhere. Not promised: protection against an attacker who can read the key, if no anchors are kept.
+//! Promised: a check finds every change, insertion, move and removal inside, and its [`Verdict`] names the first
+//! wrong event. It finds the removal of the newest events back to the last [`Anchor`] that was recorded elsewhere.
+//! Not promised: protection against an attacker who can read the key, if no anchors are kept.
 #![forbid(unsafe_code)]
 
 mod anchor;
@@ -29,16 +29,16 @@ use provost_domain::{Counters, Event, EventKind};
 
 pub use anchor::{Anchor, AnchorSink, BadAnchor, syslog_sink, syslog_sink_at};
 
-/// Where the journal ends: the last event and its link. An anchor is a head that was written down elsewhere.
+/// The end of the journal: the last event and its link. An anchor is a head that was recorded elsewhere.
 pub type JournalHead = Anchor;
 
-/// Why a check has not come to its end, where its asker has ended it.
+/// The reason why a check did not complete, if its caller has ended it.
 pub const GIVEN_UP: &str = "the check was ended before it came to the last event";
 
 /// The name of the event with which the journal continues after a restore.
 pub(super) const RESTORED: &str = "store.restored";
 
-/// The name of the event with which it continues without what a database has lost.
+/// The name of the event with which the journal continues without the lost part of a database.
 pub(super) const LOSS_ACCEPTED: &str = "store.loss_accepted";
 
 /// The result of a check of the journal.
@@ -46,11 +46,11 @@ pub(super) const LOSS_ACCEPTED: &str = "store.loss_accepted";
 pub enum Verdict {
     /// The chain is whole.
     Ok {
-        /// How many events were checked.
+        /// The number of events that were checked.
         events: u64,
         /// The last event, with its link of the chain.
         head: JournalHead,
-        /// Numbers that no event has, since a restore has passed them over; in their order.
+        /// Numbers that no event has, since a restore has skipped them; in their order.
         leaps: Vec<Leap>,
     },
     /// Another program has changed the journal.
@@ -60,47 +60,47 @@ pub enum Verdict {
         /// The difference that was found, in words for people.
         what: Box<str>,
     },
-    /// It ends before a point that it is known to have reached.
+    /// The journal ends before a point that it is known to have reached.
     Truncated {
         /// The point that the journal had reached.
         anchor: Anchor,
-        /// The last event that is there.
+        /// The last event that the journal has.
         head: JournalHead,
     },
-    /// It has reached that point, and a restore has given up what came before it and after the last event
-    /// that was kept.
+    /// The journal has reached that point, and a restore has given up the part between the last kept event and that
+    /// point.
     GivenUp {
         /// The point that the journal had reached.
         anchor: Anchor,
-        /// The numbers that the restore has passed over.
+        /// The numbers that the restore has skipped.
         leap: Leap,
     },
     /// The journal could not be checked, for this reason.
     CannotCheck(Box<str>),
 }
 
-/// Numbers that a restore has passed over, so that no event gets one of them a second time.
+/// Numbers that a restore has skipped, so that no event gets one of them a second time.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Leap {
     /// The last event that was kept.
     pub kept: EventSeq,
-    /// The last number that was passed over. The event behind it says that there was a restore.
+    /// The last number that was skipped. The event after it records the restore.
     pub to: EventSeq,
-    /// When the restore was; `None` if no event says it.
+    /// When the restore was; `None` if no event records it.
     pub at: Option<Timestamp>,
-    /// The store with which the journal has continued, as its event says.
+    /// The store with which the journal has continued, as its event records.
     pub with: Option<Box<str>>,
-    /// Whether an operator has gone on without what a database had lost; otherwise it was a restore.
+    /// Whether an operator has continued without the lost part of a database; otherwise it was a restore.
     pub was_loss: bool,
 }
 
 impl Leap {
-    /// The event that says so.
+    /// Returns the event that records it.
     pub fn mark(&self) -> EventSeq {
         self.to.next()
     }
 
-    /// Takes in what the event says.
+    /// Takes the details from the event.
     fn is_told_by(&mut self, event: &StoredEvent) {
         self.at = Some(event.at);
         if let Ok(Some(Event { kind: EventKind::Recorded { what, subject, .. }, .. })) = event.event()
@@ -116,17 +116,17 @@ impl Leap {
 pub struct Key(Hmac<Sha256>);
 
 impl Key {
-    /// A key from the secret in the state folder.
+    /// Makes a key from the secret in the state folder.
     pub fn new(secret: &Secret) -> Self {
         Self(secret.mac())
     }
 
-    /// Recognises the key without giving it away.
+    /// Returns a digest by which the key is recognised without being revealed.
     pub(super) fn fingerprint(&self) -> Digest {
         self.mac(b"provost-journal-key-v1", &[])
     }
 
-    /// All fields have a fixed length or are last, so that no two lists of them look alike.
+    /// Returns a MAC. All fields have a fixed length or are last, so that no two lists of fields look alike.
     pub(super) fn mac(&self, label: &[u8], fields: &[&[u8]]) -> Digest {
         let mut mac = self.0.clone();
         mac.update(label);
@@ -181,7 +181,7 @@ impl Key {
         Ok(checkpoint)
     }
 
-    /// Seals a gap: numbers that are passed over.
+    /// Seals a gap: numbers that are skipped.
     pub(super) fn gap(&self, after: JournalHead, to: EventSeq) -> Gap {
         let (from, upto) = (after.seq.0.to_le_bytes(), to.0.to_le_bytes());
         let seal = self.mac(b"provost-gap-v1", &[&from, after.mac.as_bytes(), &upto]);
@@ -195,18 +195,18 @@ impl Key {
         Ok(self.mac(b"provost-mark-v1", &fields))
     }
 
-    /// Seals a frame of the intake, which continues what is before.
+    /// Seals a frame of the intake, which continues the seal before.
     pub(super) fn intake(&self, before: &Digest, text: &[u8]) -> Digest {
         self.mac(b"provost-intake-v1", &[before.as_bytes(), text])
     }
 
-    /// Seals where the frames of the intake end that a journal with this head has.
+    /// Seals the end of the intake's frames that a journal with this head includes.
     pub(super) fn intake_end(&self, head: &Anchor, end: &Digest) -> Digest {
         let seq = head.seq.0.to_le_bytes();
         self.mac(b"provost-intake-end-v1", &[&seq, head.mac.as_bytes(), end.as_bytes()])
     }
 
-    /// Whether a checkpoint is as it was made.
+    /// Checks whether a checkpoint is unchanged.
     pub(super) fn is_sealed(&self, it: &Checkpoint) -> bool {
         self.seal(it) == it.seal
     }
@@ -221,20 +221,19 @@ impl Key {
 /// A sealed note of how far the journal had come.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Checkpoint {
-    /// Where the chain stood.
+    /// The end of the chain at that time.
     pub head: JournalHead,
     /// The last event whose body may be missing.
     pub(super) pruned_to: EventSeq,
-    /// As JSON text, to the letter.
+    /// The counters as JSON text, unchanged.
     pub(super) counters: String,
     pub(super) seal: Digest,
 }
 
-/// Numbers that were passed over, after newer history was lost, so that no event gets one of
-/// them a second time.
+/// Numbers that were skipped after newer history was lost, so that no event gets one of them a second time.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Gap {
-    /// Where the journal had ended.
+    /// The end of the journal before the gap.
     pub(super) after: JournalHead,
     /// The last number that has no event.
     pub(super) to: EventSeq,
@@ -242,13 +241,13 @@ pub struct Gap {
 }
 
 impl Gap {
-    /// Where the chain goes on from.
+    /// Returns the head from which the chain continues.
     pub(super) fn head(&self) -> JournalHead {
         Anchor { seq: self.to, mac: self.seal }
     }
 }
 
-/// The first thing that is wrong.
+/// The first defect of the chain.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ChainDefect {
     pub(super) seq: EventSeq,
@@ -281,14 +280,14 @@ pub struct Walk<'a> {
     checkpoints: BTreeMap<EventSeq, Checkpoint>,
     gaps: BTreeMap<EventSeq, Gap>,
     anchor: Option<Anchor>,
-    /// How many events were seen.
+    /// The number of events seen.
     seen: u64,
-    /// The numbers that were passed over, and whether the anchor is one of them.
+    /// The numbers that were skipped, and whether the anchor is one of them.
     leaps: Vec<(Leap, bool)>,
 }
 
 impl<'a> Walk<'a> {
-    /// A walk over everything.
+    /// Returns a walk over the whole chain.
     pub fn whole(key: &'a Key, checkpoints: Vec<Checkpoint>, gaps: Vec<Gap>, anchor: Option<Anchor>) -> Self {
         let sealed = checkpoints.iter().filter(|it| key.seal(it) == it.seal);
         let pruned_to = sealed.map(|it| it.pruned_to).max().unwrap_or_default();
@@ -306,7 +305,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// A walk from the last checkpoint on; the link of the event there is `mac`.
+    /// Returns a walk from the last checkpoint on; the link of the event there is `mac`.
     pub(super) fn tail(
         key: &'a Key,
         from: &Checkpoint,
@@ -333,22 +332,22 @@ impl<'a> Walk<'a> {
         Ok(walk)
     }
 
-    /// The place that comes next, for rows that cannot even be read.
+    /// Returns the next place, for rows that cannot even be read.
     pub(super) fn next(&self) -> EventSeq {
         self.head.seq.next()
     }
 
-    /// Where the walk has come to.
+    /// Returns the place that the walk has reached.
     pub(super) fn head(&self) -> JournalHead {
         self.head
     }
 
-    /// The last event whose body may be missing.
+    /// Returns the last event whose body may be missing.
     pub(super) fn pruned_to(&self) -> EventSeq {
         self.pruned_to
     }
 
-    /// Passes over the numbers that were lost here.
+    /// Skips the numbers that were lost here.
     pub(super) fn leap(&mut self) -> Result<(), ChainDefect> {
         while let Some(gap) = self.gaps.remove(&self.head.seq) {
             let sealed = self.key.gap(self.head, gap.to);
@@ -363,7 +362,7 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// Checks one event more.
+    /// Checks one more event.
     pub fn step(&mut self, event: &StoredEvent) -> Result<(), ChainDefect> {
         self.leap()?;
         let expected = self.next();
@@ -416,7 +415,7 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// What the walk comes to, when no event is left and `counted` have been counted.
+    /// Returns the verdict when no event is left and `counted` have been counted.
     pub fn finish(mut self, counted: EventSeq) -> Verdict {
         if let Err(fault) = self.leap() {
             return fault.into();
@@ -454,10 +453,10 @@ struct Line<'a> {
     mac: Digest,
 }
 
-/// Writes the journal as JSON lines, one event each, bodies to the letter; returns how many.
+/// Writes the journal as JSON lines, one event each, bodies unchanged; returns their number.
 ///
 /// # Errors
-/// When the store or `out` does not answer.
+/// If the store or `out` does not answer.
 pub fn export(reader: &mut dyn Reader, out: &mut dyn Write) -> Result<u64, StoreError> {
     let mut last = EventSeq::default();
     let mut count = 0;

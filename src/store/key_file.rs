@@ -5,8 +5,8 @@
 //!   sealed = ChaCha20-Poly1305(key of the seal, nonce 0, the journal's key, an invitation and the keys of the hosts;
 //!                              bound to the repository's name and the key's print)
 //! ```
-//! A code is made for one file, so the nonce is used once. Who has the file without the code has nothing; the code without the file
-//! is nothing either. The file shows the repository's name and the key's print, which the database has, too.
+//! A code is made for one file, so the nonce is used once. The file without the code reveals nothing, and neither does the
+//! code without the file. The file shows the repository's name and the key's print, which the database has, too.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -20,12 +20,12 @@ use super::{StoreError, codec, files};
 use provost_base::limits::HOST_KEY_BYTES_MAX;
 use provost_base::{Digest, HostRole, Secret};
 
-/// Letters and digits of a code, without those that are mistaken for others.
+/// The letters and digits of a code, without those that are easily confused.
 const SIGNS: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
 const CODE_SIGNS: usize = 25;
 const LABEL: &[u8] = b"provost-journal-key-file-v2";
 
-/// The form of the file.
+/// The version of the file's form.
 const FORM: u32 = 2;
 
 /// The content of a file, and the code that opens it.
@@ -36,19 +36,19 @@ pub struct SealedKey {
     pub code: Secret,
 }
 
-/// Whom a file lets in, and into what.
+/// The content of an invitation: the repository, and the machines that it lets in.
 pub struct Invite<'a> {
     /// The repository's name in the database.
     pub name: &'a str,
-    /// How many machines.
+    /// The number of machines.
     pub most: u32,
-    /// What they join for.
+    /// The role with which they join.
     pub role: HostRole,
-    /// How they find the database and the repository, where the file says so.
+    /// The way to the database and the repository, if the file contains it.
     pub way: Option<Way>,
 }
 
-/// How a machine that is invited finds the database and the repository.
+/// The way of an invited machine to the database and the repository.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Way {
     /// The address of the database, without a password.
@@ -56,19 +56,19 @@ pub struct Way {
     /// The authorities of its certificate, in PEM; without them, the public ones.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ca: Option<Box<str>>,
-    /// From where git clones the repository, where the inviting machine knows it.
+    /// The address from which git clones the repository, if the inviting machine knows it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clone: Option<Box<str>>,
 }
 
-/// What a file says to who has its code.
+/// The content of a file, for a person with its code.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Invited {
     /// The repository's name in the database.
     pub name: String,
-    /// What a machine joins for with it.
+    /// The role with which a machine joins.
     pub role: HostRole,
-    /// How it finds the database and the repository, where the file says so.
+    /// The way to the database and the repository, if the file contains it.
     pub way: Option<Way>,
 }
 
@@ -81,23 +81,23 @@ struct Content {
     sealed: String,
 }
 
-/// What is sealed.
+/// The sealed part of a file.
 #[derive(Serialize, Deserialize)]
 struct Given {
     /// The journal's key, as hexadecimal digits.
     key: String,
-    /// What the exporting host knows of the hosts, with the invitation.
+    /// The knowledge of the exporting host about the hosts, with the invitation.
     known: KnownHosts,
-    /// Sealed with the rest, so that it is the inviting host's word and no one else's.
+    /// The way, sealed with the rest, so that only the inviting host can have set it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     way: Option<Way>,
 }
 
-/// Seals the journal's key of a state folder for hosts that are to join the repository, with an invitation and the keys of the hosts that are
-/// known here.
+/// Seals the journal's key of a state folder for hosts that want to join the repository, with an invitation and the
+/// keys of the hosts that are known here.
 ///
 /// # Errors
-/// [`StoreError::Key`] where there is no key, no host's key, or no randomness, and on a host that only works, which invites none.
+/// [`StoreError::Key`] if there is no key, no host's key, or no randomness, and on a host that only works, which may not invite.
 pub fn seal_key(dir: &Path, invite: Invite<'_>) -> Result<SealedKey, StoreError> {
     let name = invite.name;
     let none = || {
@@ -143,10 +143,10 @@ fn given(
     Ok(Given { key: hex(secret.expose()), known: KnownHosts { here: None, invitation, ..known }, way })
 }
 
-/// Says what a file is for, to who has its code.
+/// Returns the content of a file, for a person with its code.
 ///
 /// # Errors
-/// [`StoreError::Key`], with what does not fit.
+/// [`StoreError::Key`], with the part that does not fit.
 pub fn open_invitation(text: &str, code: &Secret) -> Result<Invited, StoreError> {
     let code =
         std::str::from_utf8(code.expose()).map_err(|_| StoreError::Key("the code is no text".into()))?;
@@ -155,17 +155,17 @@ pub fn open_invitation(text: &str, code: &Secret) -> Result<Invited, StoreError>
     Ok(Invited { name: given.known.name, role, way: given.way })
 }
 
-/// Opens such a file with its code, for the repository of this name. Spaces, dashes and upper case in the code do not matter.
+/// Opens such a file with its code, for the repository with this name. Spaces, dashes and upper case in the code do not matter.
 ///
 /// # Errors
-/// [`StoreError::Key`], with what does not fit.
+/// [`StoreError::Key`], with the part that does not fit.
 pub(super) fn open_key(text: &str, code: &str, name: &str) -> Result<(Secret, KnownHosts), StoreError> {
     let given = open(text, code, Some(name))?;
     let key = bytes(&given.key).ok_or_else(|| StoreError::Key("the file has no key".into()))?;
     Ok((Secret::new(key), given.known))
 }
 
-/// What is sealed in it; of the repository of this name, if there is one.
+/// Returns the sealed part of a file; if a name is given, only for the repository with that name.
 fn open(text: &str, code: &str, name: Option<&str>) -> Result<Given, StoreError> {
     let wrong = |why: String| StoreError::Key(why.into());
     let no_file = || wrong("this is no file that `provost host export-key` has written".into());
@@ -210,7 +210,7 @@ fn seal_of(signs: &str) -> Result<aead::LessSafeKey, StoreError> {
     aead::UnboundKey::new(&aead::CHACHA20_POLY1305, &bytes).map(aead::LessSafeKey::new).map_err(failed)
 }
 
-/// Each key of a seal is used once.
+/// Returns the nonce. Each key of a seal is used once.
 fn nonce() -> aead::Nonce {
     aead::Nonce::assume_unique_for_key([0; aead::NONCE_LEN])
 }

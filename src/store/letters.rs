@@ -1,4 +1,4 @@
-//! Messages between agents, as they are chosen and read.
+//! Messages between agents, as readers choose and get them.
 
 use provost_base::{PostSeq, Slug, Timestamp};
 use provost_domain::{Event, EventKind, Post, Proof};
@@ -8,18 +8,18 @@ use provost_domain::{Event, EventKind, Post, Proof};
 pub enum Letters {
     /// The messages in an agent's inbox after a number.
     In(Slug, PostSeq),
-    /// All after a number.
+    /// All messages after a number.
     After(PostSeq),
-    /// The newest that there is room for.
+    /// The newest messages that fit.
     Newest,
-    /// All before a number, newest first.
+    /// All messages before a number, newest first.
     Before(PostSeq),
 }
 
 /// A message between agents, at its place.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct StoredPost {
-    /// Its number here; another one than its own where it had to wait for its reader.
+    /// Its number here, which differs from its own if it had to wait for its reader.
     pub n: PostSeq,
     /// The number with which it was published.
     pub own: PostSeq,
@@ -27,12 +27,12 @@ pub struct StoredPost {
     pub at: Timestamp,
     /// The message, as it was published.
     pub post: Post,
-    /// By what its sender has proven the name in it; `None` where it only says so.
+    /// The proof of the sender's name; `None` if the sender only claims it.
     pub proof: Option<Proof>,
 }
 
 impl StoredPost {
-    /// A letter from the event that carries it; `None` for an event of another kind.
+    /// Returns the message in an event; `None` for an event of another kind.
     pub fn of(n: PostSeq, event: Event) -> Option<Self> {
         let EventKind::Published { n: own, post, proof, .. } = event.kind else { return None };
         Some(Self { n, own, at: event.at, post, proof })

@@ -1,11 +1,11 @@
-//! The shared log's entries as a store keeps them: one text with all that has to be folded, under a chain of its own.
+//! The shared log's entries as a store keeps them: each is one text with everything that has to be folded, in a chain of its own.
 //!
 //! ```text
 //!   mac(n) = HMAC(key, label || mac(n-1) || n || SHA-256(host, incarnation, own_n, format, at) || SHA-256(body))
 //! ```
-//! The key is the journal's, and no database has it: who can write the database can stop the daemons, but have them fold
-//! nothing. The texts of the events are the journal's; an entry has their numbers. Before an entry is folded, its link and the
-//! links of its events are checked, and its format.
+//! The key is the journal's, and no database has it: an attacker who can write to the database can stop the
+//! daemons, but cannot make them fold anything. The texts of the events are the journal's; an entry has their
+//! numbers. Before an entry is folded, its link, the links of its events and its format are checked.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,9 +14,9 @@ use super::{Anchor, Head, StoreError, StoredEvent, codec};
 use provost_base::{DaemonId, Digest, EffectId, EntryNo, EventSeq, HostId, HostRole, Timestamp};
 use provost_domain::{Change, Effect, LogEntry, Outbox};
 
-/// The newest format of entries that this Provost reads; it writes the one that the log is in.
+/// The newest format of entries that this Provost reads; it writes the format that the log is in.
 pub const ENTRY_FORMAT: u32 = 1;
-/// The oldest that it reads.
+/// The oldest format that it reads.
 pub const ENTRY_FORMAT_OLDEST: u32 = 1;
 
 /// An entry as a store keeps it.
@@ -28,24 +28,24 @@ pub struct SealedEntry {
     pub by: DaemonId,
     /// Its place among all entries of that daemon.
     pub own_n: u64,
-    /// When, by the store's clock.
+    /// The time, by the store's clock.
     pub at: Timestamp,
     /// The format of the body.
     pub format: u32,
-    /// Changes and effects as JSON text, and the numbers of the events; to the letter, as hashed.
+    /// Changes and effects as JSON text, and the numbers of the events; unchanged, as hashed.
     pub body: Box<str>,
     /// Its link of the chain.
     pub mac: Digest,
 }
 
 impl SealedEntry {
-    /// The log's head once this is in it.
+    /// Returns the head of the log with this entry.
     pub fn head(&self) -> Head {
         Head { n: self.n, mac: self.mac }
     }
 }
 
-/// The body to be written.
+/// The body, for writing.
 #[derive(Serialize)]
 struct BodyOf<'a> {
     changes: Vec<&'a Change>,
@@ -53,7 +53,7 @@ struct BodyOf<'a> {
     events: Vec<EventSeq>,
 }
 
-/// The body as it is read. A change of an unknown kind is an error: what cannot be folded must not be skipped.
+/// The body, for reading. A change of an unknown kind is an error: an entry that cannot be folded must not be skipped.
 #[derive(Deserialize)]
 struct Body {
     #[serde(default)]
@@ -64,7 +64,7 @@ struct Body {
     events: Vec<EventSeq>,
 }
 
-/// Refuses an entry that has what this release does not know.
+/// Refuses an entry with a change that this release does not know.
 ///
 /// # Errors
 /// [`StoreError::UnknownChange`].
@@ -75,7 +75,7 @@ pub(super) fn must_be_known(sealed: &SealedEntry) -> Result<(), StoreError> {
 
 fn body_of(sealed: &SealedEntry) -> Result<Body, StoreError> {
     serde_json::from_str(&sealed.body).map_err(|err| {
-        // What is known is a long list.
+        // The list of known kinds is long.
         let says = err.to_string();
         let what = says.split(", expected").next().unwrap_or_default().into();
         StoreError::UnknownChange { n: sealed.n, by: sealed.by, what, version: None }
@@ -83,11 +83,11 @@ fn body_of(sealed: &SealedEntry) -> Result<Body, StoreError> {
 }
 
 impl Key {
-    /// The entry of a batch behind `head`: all of it that other daemons have to know. Its effects are the deciding host's, unless the
-    /// batch says that they are another one's.
+    /// Returns the entry of a batch after `head`: everything that other daemons have to know. Its effects belong to
+    /// the deciding host, unless the batch assigns them to another one.
     ///
     /// # Errors
-    /// When a change cannot be written as text.
+    /// If a change cannot be written as text.
     pub fn entry(
         &self,
         head: &Head,
@@ -107,11 +107,11 @@ impl Key {
         Ok(entry)
     }
 
-    /// Opens the entry behind `head`, with its events behind `journal`, and moves both on.
+    /// Opens the entry after `head`, with its events after `journal`, and moves both on.
     ///
     /// # Errors
-    /// [`StoreError::BrokenLog`] and [`StoreError::Tampered`] where a link does not hold; [`StoreError::NewerFormat`] and
-    /// [`StoreError::UnknownChange`] where this Provost cannot read it.
+    /// [`StoreError::BrokenLog`] and [`StoreError::Tampered`] if a link does not hold; [`StoreError::NewerFormat`]
+    /// and [`StoreError::UnknownChange`] if this Provost cannot read it.
     pub fn open_entry(
         &self,
         (head, journal): (&mut Head, &mut JournalHead),
@@ -137,11 +137,11 @@ impl Key {
         (*head, *journal) = (sealed.head(), end);
         let SealedEntry { n, by, own_n, at, format, mac, .. } = sealed;
         let (changes, effects) = (body.changes, body.effects);
-        // Who knows the hosts says more of it.
+        // The caller that knows the hosts sets the role.
         Ok(LogEntry { n, by, role: HostRole::Full, own_n, at, format, changes, events, effects, mac })
     }
 
-    /// Where the journal ends with these events behind `head`.
+    /// Returns the end of the journal with these events after `head`.
     fn follow(&self, head: &JournalHead, events: &[StoredEvent]) -> Result<JournalHead, StoreError> {
         let mut head = *head;
         for event in events {

@@ -1,10 +1,10 @@
 //! Marks: positions that the journal has reached, recorded beside the key and outside of the state folder,
 //! for the check at a start.
 //!
-//! Each file has two places of a fixed length. One is for changes that waited for the disk: they have to
-//! exist after every crash. The other is for changes that only the kernel had: they have to exist as long as
-//! the machine has not been rebooted. Both are sealed with the journal's key. A store that ends before its
-//! mark has lost its newest history.
+//! Each file has two places of a fixed length. One is for changes that waited for the disk: they have to exist
+//! after every crash. The other is for changes that only the kernel had: they have to exist as long as the machine
+//! has not been rebooted. Both are sealed with the journal's key. A store that ends before its mark has lost its
+//! newest history.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -22,8 +22,8 @@ use provost_system as system;
 /// The file's name in the state folder.
 pub(super) const MARK: &str = "journal.anchor";
 
-/// Bytes of a place: all numbers at their largest take two thirds of it. A disk writes at least half of it in
-/// one piece.
+/// Bytes of a place: all numbers at their largest take two thirds of it. A disk writes at least half of it in one
+/// operation.
 const PLACE: usize = 1_024;
 
 /// The place of a mark in its file.
@@ -40,7 +40,7 @@ pub(super) enum As {
 pub(super) struct Mark {
     pub(super) head: Anchor,
     pub(super) counters: Counters,
-    /// The start of the machine in which it was written.
+    /// The name of the machine's boot in which it was written.
     boot: Box<str>,
     seal: Digest,
 }
@@ -52,13 +52,13 @@ pub(super) struct Marks {
     boot: Box<str>,
 }
 
-/// Where marks are written. One that cannot be written is tried again with the next mark.
+/// A file for marks. After an error, it is tried again with the next mark.
 #[derive(Debug)]
 struct MarksFile {
     path: PathBuf,
     /// `None` while the file cannot be opened.
     file: Option<File>,
-    /// Why the last mark is not there, for a person.
+    /// The reason why the last mark is missing, for a person.
     wrong: Option<Box<str>>,
 }
 
@@ -84,7 +84,7 @@ impl MarksFile {
         done.map_err(|err| format!("{}: {err}", self.path.display()).into())
     }
 
-    /// Notes how writing has gone: a change of that goes to the log, and the last error is kept.
+    /// Notes the outcome of a write: a change of outcome goes to the log, and the last error is kept.
     fn tell(&mut self, done: Result<(), Box<str>>) {
         let path = self.path.display();
         match (&done, &self.wrong) {
@@ -95,7 +95,7 @@ impl MarksFile {
             _ => {}
         }
         if done.is_err() {
-            // What lies there may be another file by the next time.
+            // By the next time, another file may be at this path.
             self.file = None;
         }
         self.wrong = done.err();
@@ -107,21 +107,21 @@ impl MarksFile {
 pub(super) struct FoundMarks {
     durable: Vec<Mark>,
     written: Vec<Mark>,
-    /// Where the marks of each event were first found.
+    /// The file in which the mark of each event was first found.
     at: BTreeMap<EventSeq, PathBuf>,
 }
 
-/// Where marks are: beside the key, and where else the daemon is told.
+/// Returns the places of marks: beside the key, and outside of the folder if that is configured.
 pub(super) fn places(dir: &Path, outside: Option<&Path>) -> Vec<PathBuf> {
     [Some(dir.join(MARK)), outside.map(Path::to_owned)].into_iter().flatten().collect()
 }
 
-/// Whether there is a mark anywhere.
+/// Checks whether there is a mark at any place.
 pub(super) fn exist(places: &[PathBuf]) -> bool {
     places.iter().any(|path| path.symlink_metadata().is_ok_and(|meta| meta.len() > 0))
 }
 
-/// The marks at these places that are sealed with this key. A place that cannot be read has none.
+/// Returns the marks at these places that are sealed with this key. A place that cannot be read has none.
 pub(super) fn read(places: &[PathBuf], key: &Key) -> FoundMarks {
     let mut known = FoundMarks::default();
     for path in places {
@@ -143,20 +143,20 @@ pub(super) fn read(places: &[PathBuf], key: &Key) -> FoundMarks {
 }
 
 impl FoundMarks {
-    /// How far the journal must have come at least.
+    /// Returns the mark that the journal must have reached at least.
     pub(super) fn least(&self) -> Option<&Mark> {
         let boot = system::boot_name();
         let same = self.written.iter().filter(|it| !it.boot.is_empty() && *it.boot == *boot);
         self.durable.iter().chain(same).max_by_key(|it| it.head.seq)
     }
 
-    /// The refusal of a store that ends at `head`, before this anchor.
+    /// Returns the refusal of a store that ends at `head`, before this anchor.
     pub(super) fn behind(&self, anchor: Anchor, head: EventSeq) -> StoreError {
         let at = self.at.get(&anchor.seq).map(|it| it.display().to_string()).unwrap_or_default().into();
         StoreError::Behind { anchor, head, at }
     }
 
-    /// These marks, and those of another file.
+    /// Returns these marks with those of another file.
     pub(super) fn and(mut self, more: Self) -> Self {
         self.durable.extend(more.durable);
         self.written.extend(more.written);
@@ -164,21 +164,21 @@ impl FoundMarks {
         self
     }
 
-    /// All marks, those on the disk first.
+    /// Returns all marks, those on the disk first.
     pub(super) fn all(&self) -> impl Iterator<Item = &Mark> {
         self.durable.iter().chain(&self.written)
     }
 }
 
 impl Marks {
-    /// Opens all places, and makes those that are not there. One that cannot be had is tried again with each
+    /// Opens all places, and makes those that do not exist. A place that cannot be opened is tried again with each
     /// mark.
     pub(super) fn open(places: &[PathBuf]) -> Self {
         let places = places.iter().map(|path| MarksFile::at(path)).collect();
         Self { places, boot: system::boot_name() }
     }
 
-    /// Writes a mark down, as well as it can: the store itself has what it is about.
+    /// Writes a mark, as well as it can: the store itself has the marked state.
     pub(super) fn write(&mut self, key: &Key, head: &Anchor, counters: &Counters, safe: As) {
         let seal = match key.mark(head, counters, &self.boot) {
             Ok(seal) => seal,
@@ -189,7 +189,7 @@ impl Marks {
         text.push_str(&" ".repeat((PLACE - 1).saturating_sub(text.len())));
         text.push('\n');
         let from = if safe == As::Durable { 0 } else { PLACE as u64 };
-        // What waited for the disk is newer than what was there as written.
+        // A mark that waited for the disk is newer than the one written before.
         let text = if safe == As::Durable { text.repeat(2) } else { text };
         for place in &mut self.places {
             let done = place.write(from, &text);
@@ -197,7 +197,7 @@ impl Marks {
         }
     }
 
-    /// Where the last mark could not be written, and why, for a person; none where it is everywhere.
+    /// Returns the files in which the last mark could not be written, with the reasons, for a person; `None` if all have it.
     pub(super) fn note(&self) -> Option<Box<str>> {
         let wrong = |it: &MarksFile| it.wrong.as_ref().map(|why| format!("{} ({why})", it.path.display()));
         let wrong: Vec<String> = self.places.iter().filter_map(wrong).collect();
@@ -211,7 +211,7 @@ impl Marks {
         })
     }
 
-    /// Has the disk have them.
+    /// Waits until the disk has the marks.
     pub(super) fn sync(&mut self) {
         for place in &self.places {
             if let Some(Err(err)) = place.file.as_ref().map(File::sync_data) {

@@ -4,7 +4,7 @@ use rusqlite::{Connection, TransactionBehavior};
 
 use super::StoreError;
 
-/// One step for each schema version, in order. A step that was released is never changed.
+/// One step for each schema version, in order. A released step is never changed.
 const STEPS: &[&str] = &[
     "
     CREATE TABLE task (
@@ -102,14 +102,14 @@ const STEPS: &[&str] = &[
         seal BLOB NOT NULL                      -- MAC over all of these; the chain goes on from it
     ) STRICT;
 ",
-    // Uses are counted by where a client comes from, no longer by its name; none counts for long.
+    // Uses are counted by the caller's place, no longer by its name; they only count for a short time.
     "
     DELETE FROM uses;
 ",
     "
     CREATE TABLE switched (worker TEXT PRIMARY KEY NOT NULL, body TEXT NOT NULL) STRICT; -- held back by a person
 ",
-    // Jobs that are not over are owed, as effects; before, each start looked for them.
+    // Jobs that are not over are owed, as effects; before, each start searched for them.
     "
     INSERT OR IGNORE INTO counter VALUES ('effect', 0);
     INSERT INTO effect
@@ -120,7 +120,7 @@ const STEPS: &[&str] = &[
         WHERE json_extract(body, '$.state') IN ('queued', 'running') AND json_extract(body, '$.step') IS NULL;
     UPDATE counter SET value = max(value, (SELECT coalesce(max(id), 0) FROM effect)) WHERE name = 'effect';
 ",
-    // What runs say that they have used; the sum of a day outlives the tasks.
+    // The usage that runs report; the sum of a day outlives the tasks.
     "
     CREATE TABLE usage_day (
         day         INTEGER NOT NULL,           -- since 1970, of UTC
@@ -152,14 +152,14 @@ const STEPS: &[&str] = &[
     "
     CREATE TABLE merge_entry (number INTEGER PRIMARY KEY, body TEXT NOT NULL) STRICT; -- branches to be merged
 ",
-    // Passkeys on record, and the id that their signatures are for.
+    // Passkeys on record, and the daemon's id that their signatures contain.
     "
     CREATE TABLE passkey (id TEXT PRIMARY KEY NOT NULL, body TEXT NOT NULL) STRICT;
     CREATE TABLE passkey_reset (only INTEGER PRIMARY KEY CHECK (only = 1), body TEXT NOT NULL) STRICT;
     CREATE TABLE daemon (only INTEGER PRIMARY KEY CHECK (only = 1), body TEXT NOT NULL) STRICT;
     INSERT INTO daemon VALUES (1, json_quote(lower(hex(randomblob(16)))));
 ",
-    // What is searched by words. The indexes have no texts, and are made behind the commits: see `sqlite/search.rs`.
+    // Rows that can be searched by words. The indexes have no texts, and are made after the commits: see `sqlite/search.rs`.
     "
     CREATE VIRTUAL TABLE search_event USING fts5(
         what, said, content='', contentless_delete=1, tokenize='unicode61 remove_diacritics 2'
@@ -172,7 +172,7 @@ const STEPS: &[&str] = &[
     "
     CREATE TABLE push (id TEXT PRIMARY KEY NOT NULL, body TEXT NOT NULL) STRICT; -- browsers that are told
 ",
-    // Tokens that the daemon has counted itself, and the sums that budgets are held against.
+    // Tokens that the daemon has counted itself, and the sums that budgets are compared with.
     "
     CREATE TABLE spent (key TEXT PRIMARY KEY NOT NULL, body TEXT NOT NULL) STRICT;
     CREATE TABLE counted_day (
@@ -227,7 +227,7 @@ pub(super) fn migrate(db: &mut Connection) -> Result<(), StoreError> {
     Ok(tx.commit()?)
 }
 
-/// Which version a database has; refuses those that are not ours to touch.
+/// Returns the version of a database; refuses one that is not Provost's.
 pub(super) fn check(db: &Connection) -> Result<u32, StoreError> {
     let found: u32 = db.pragma_query_value(None, "user_version", |row| row.get(0))?;
     let application: i32 = db.pragma_query_value(None, "application_id", |row| row.get(0))?;

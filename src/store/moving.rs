@@ -1,13 +1,13 @@
-//! The tables that have a repository's whole state, as they are in the state folder and in a database, so that it can be moved
-//! between them.
+//! The tables with a repository's whole state, in the state folder and in a database, so that the state can be
+//! moved between them.
 //!
-//! Three things are not rows of such a table: the last numbers, the store's own few facts, and the numbers that were passed over. Each
-//! side writes them in its own way. The index of the search is not moved: it is made again from the events, and so is the shared
-//! log, which only daemons that run at the same time need.
+//! Three things are not rows of such a table: the last numbers, the store's own few facts, and the skipped numbers.
+//! Each side writes them in its own way. The index of the search is not moved: it is made again from the events;
+//! nor is the shared log, which only daemons that run at the same time need.
 
 use std::fmt::Write as _;
 
-/// A value of a row, on its way.
+/// A value of a row, during a move.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Cell {
     Null,
@@ -17,7 +17,7 @@ pub(super) enum Cell {
     Flag(bool),
 }
 
-/// What the values of a column are.
+/// The type of a column's values.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Kind {
     Int,
@@ -31,19 +31,19 @@ pub(super) enum Kind {
 pub(super) struct Table {
     /// Its name in the database.
     pub(super) name: &'static str,
-    /// Its columns there, without the repository's number.
+    /// Its columns in the database, without the repository's number.
     pub(super) columns: Vec<(&'static str, Kind)>,
     /// Its name in the state folder's file.
     pub(super) here: &'static str,
-    /// Reads these columns from that file.
+    /// The statement that reads these columns from that file.
     pub(super) select: String,
-    /// Writes them into that file.
+    /// The statement that writes them into that file.
     pub(super) insert: String,
 }
 
-/// Tables of a database that are not moved, with what becomes of them: the repository's row and the facts are written on their own; hosts,
-/// the log, the hosts' signatures and users, and the search's index begin again at the destination; waits for locks, messages on their way, places of agents
-/// and what hosts can do end with the daemons; what runs have left for other hosts is in the folder of the host that ran them.
+/// Tables of a database that are not moved. The repository's row and the facts are written separately; hosts, the log, the hosts'
+/// signatures and users, and the search's index begin again at the destination; waits for locks, messages on their way, places of
+/// agents and abilities of hosts end with the daemons; results of runs for other hosts are in the folder of the host that ran them.
 pub(super) const NOT_MOVED: [&str; 16] = [
     "repo",
     "meta",
@@ -63,17 +63,17 @@ pub(super) const NOT_MOVED: [&str; 16] = [
     "artifact",
 ];
 
-/// The same of the state folder's file.
+/// Tables of the state folder's file that are not moved.
 pub(super) const NOT_MOVED_HERE: [&str; 3] = ["counter", "meta", "gap"];
 
-/// Facts of the store that go along; the others are of the place where the state is.
+/// Facts of the store that move along; the others belong to the place where the state is.
 pub(super) const FACTS: [&str; 2] = ["post_log_from", "post_pruned_to"];
 
-/// How many rows go at a time, and about how many bytes.
+/// The number of rows that move at a time, and roughly their bytes.
 pub(super) const ROWS_AT_ONCE: usize = 500;
 pub(super) const BYTES_AT_ONCE: usize = 4 << 20;
 
-/// Tables whose rows are a key and a body: the name in the database, the name in the file, and the key there.
+/// Tables whose rows are a key and a body: the name in the database, the name in the file, and the key in the database.
 const KEYED: [(&str, &str, &str, Kind); 24] = [
     ("agent", "agent", "id", Kind::Text),
     ("symbol_lock", "symbol_lock", "at", Kind::Text),
@@ -125,10 +125,10 @@ const ALIKE: [(&str, &str); 14] = [
     ),
 ];
 
-/// All of them.
+/// Returns all tables that are moved.
 pub(super) fn tables() -> Vec<Table> {
     let mut all: Vec<Table> = KEYED.iter().map(|it| keyed(*it)).collect();
-    // Their keys are put together otherwise in the file.
+    // In the file, their keys are composed differently.
     all.push(Table {
         name: "mail",
         columns: vec![("id", Kind::Int), ("body", Kind::Text)],
@@ -149,7 +149,7 @@ pub(super) fn tables() -> Vec<Table> {
 }
 
 fn keyed((name, here, key, kind): (&'static str, &'static str, &'static str, Kind)) -> Table {
-    // The key of a table with one row is a number in the file.
+    // In the file, the key of a table with one row is a number.
     let (read, written) = match key {
         "only" => ("'1'", "CAST(?1 AS INTEGER)"),
         key => (key, "?1"),
@@ -163,7 +163,7 @@ fn keyed((name, here, key, kind): (&'static str, &'static str, &'static str, Kin
     }
 }
 
-/// From a list of columns: `#` stands behind numbers, `*` behind bytes, and `?` behind what is true or not.
+/// Returns a table from a list of columns: `#` follows numbers, `*` follows bytes, and `?` follows truth values.
 fn alike(name: &'static str, list: &'static str) -> Table {
     let column = |it: &'static str| match it.split_at(it.len() - 1) {
         (name, "#") => (name, Kind::Int),
@@ -187,7 +187,7 @@ fn alike(name: &'static str, list: &'static str) -> Table {
 }
 
 impl Cell {
-    /// About how many bytes it has.
+    /// Returns its approximate size, in bytes.
     pub(super) fn len(&self) -> usize {
         match self {
             Cell::Text(it) => it.len(),

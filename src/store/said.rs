@@ -1,16 +1,16 @@
-//! The words of tasks and events that are searched, the same in each store.
+//! The words of tasks and events for the search, the same in each store.
 
 use serde_json::Value;
 
 use provost_base::limits::SEARCH_TEXT_BYTES_MAX;
 use provost_domain::Task;
 
-/// The other searchable words of a task: its id, its worker, its asker and its state.
+/// Returns the other searchable words of a task: its id, its worker, its asker and its state.
 pub(super) fn what_of(task: &Task) -> String {
     format!("{} {} {} {}", task.id(), task.order.worker, task.asked_by, task.state.as_str())
 }
 
-/// What is said in a task: its goal, and what was reported.
+/// Returns the texts in a task: its goal, and its reports.
 pub(super) fn said_in(task: &Task) -> String {
     let mut said = String::new();
     let notes = task.notes.iter().map(|it| &*it.report.summary);
@@ -26,27 +26,27 @@ fn add(said: &mut String, part: &str) {
     said.push('\n');
 }
 
-/// The member of an event that has what a passkey has signed, and what a passkey has signed for another one.
+/// The members of an event with signed words of passkeys, which are not searched.
 const SIGNED: [&str; 2] = ["signed", "vouched"];
 
-/// The member of a decision that has what the rules were asked: the event says in its other members what of that is looked for.
+/// The member of a decision with the rules' input: the event's other members have its searchable parts.
 const JUDGED: &str = "judged";
 
-/// The note in what a passkey has signed, which is all that a person has typed in it.
+/// Returns the note in a word that a passkey has signed, which is the only text in it that a person has typed.
 fn note_of(signed: &Value) -> Option<String> {
     let transcript: Value = serde_json::from_str(signed.get("transcript")?.as_str()?).ok()?;
     let word = transcript.as_array()?.last()?;
     Some(word.get("note")?.as_str()?.to_owned()).filter(|it| !it.is_empty())
 }
 
-/// The texts in an event, without digests, signatures and keys, which no person types.
+/// Returns the texts in an event, without digests, signatures and keys, which no person types.
 pub(super) fn words_of(event: &Value) -> String {
     let mut said = String::new();
     let mut open = vec![event.get("kind").unwrap_or(&Value::Null)];
     while let Some(value) = open.pop() {
         match value {
             Value::String(it) if !is_digest(it) => add(&mut said, it),
-            // The last one is looked at first.
+            // The last one is taken first.
             Value::Array(all) => open.extend(all.iter().rev()),
             Value::Object(all) => {
                 let (signed, rest): (Vec<_>, Vec<_>) =

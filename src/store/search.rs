@@ -1,12 +1,12 @@
-//! A search as it is typed, and what it finds.
+//! A search as a person types it, and its results.
 
 use provost_base::limits::{SEARCH_EXCERPT_CHARS, SEARCH_LEN_MAX, SEARCH_WORDS_MAX};
 use provost_base::{AgentId, EventSeq, PostSeq, TaskId, Timestamp};
 
-/// The words of a search. All of them have to be there.
+/// The words of a search. A hit has all of them.
 ///
-/// A word is a text, whatever signs are in it: `src/auth.rs` is these three words one behind the other. Words in quotation marks
-/// stand together, and `log*` is the beginning of a word.
+/// A word is a text with any signs: `src/auth.rs` is a sequence of these three words. Words in quotation marks must
+/// be adjacent, and `log*` is the beginning of a word.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SearchWords(Vec<SearchWord>);
 
@@ -16,16 +16,16 @@ struct SearchWord {
     is_beginning: bool,
 }
 
-/// Why a text is no search, and what to type instead.
+/// The reason why a text is not a search, with the correction.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum SearchError {
-    /// There is no word in it.
+    /// The text has no words.
     #[error("there is nothing to search for: type a word that is in a task, a message or an event")]
     Empty,
-    /// It is too long.
+    /// The text is too long.
     #[error("a search has {SEARCH_LEN_MAX} bytes at the most: type fewer words")]
     TooLong,
-    /// It has too many words.
+    /// The text has too many words.
     #[error("a search has {SEARCH_WORDS_MAX} words at the most: type fewer")]
     TooMany,
     /// A quotation mark without its partner.
@@ -33,7 +33,7 @@ pub enum SearchError {
         "a quotation mark is not closed: type \" at both ends of the words that stand together, or at none"
     )]
     Open,
-    /// Signs alone.
+    /// The text has only signs.
     #[error("'{0}' has neither letters nor digits, and only these are searched: leave it out")]
     Signs(String),
     /// A character that no text has.
@@ -55,7 +55,7 @@ impl SearchWords {
         }
         let mut words = Vec::new();
         for (n, part) in text.split('"').enumerate() {
-            // What is between two marks stands together.
+            // Words between two marks must be adjacent.
             let together = n % 2 == 1;
             let parts: Vec<&str> = if together { vec![part] } else { part.split_whitespace().collect() };
             for part in parts {
@@ -72,8 +72,8 @@ impl SearchWords {
         }
     }
 
-    /// The same for the index: each word is a text in quotation marks there, so that nothing in it is a sign of the index's
-    /// own language.
+    /// Returns the search in the index's language: each word is a text in quotation marks there, so that no sign in
+    /// it has a meaning.
     pub(crate) fn expression(&self) -> String {
         let word = |it: &SearchWord| {
             let text = it.text.replace('"', "\"\"");
@@ -82,17 +82,17 @@ impl SearchWords {
         self.0.iter().map(word).collect::<Vec<_>>().join(" AND ")
     }
 
-    /// Each word with whether it is the beginning of one.
+    /// Returns each word, with whether it is only the beginning of one.
     #[cfg(feature = "postgres")]
     pub(crate) fn each(&self) -> impl Iterator<Item = (&str, bool)> {
         self.0.iter().map(|it| (&*it.text, it.is_beginning))
     }
 
-    /// Some words around the first place in a text that has one of them; the beginning where none is found again.
+    /// Returns some words around the first match in a text; the text's beginning if there is no match.
     pub fn excerpt(&self, text: &str) -> String {
         let line: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
         let low = line.to_lowercase();
-        // Another case may have another length; then the place is near enough.
+        // In another case, the text may have another length; the place is near enough then.
         let found = self.0.iter().filter_map(|it| low.find(&it.text.to_lowercase())).min().unwrap_or(0);
         let at = line.floor_char_boundary(found.min(line.len()));
         let before =
@@ -119,26 +119,26 @@ impl SearchWord {
     }
 }
 
-/// What is searched.
+/// A search, with its limits.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SearchQuery {
-    /// The words.
+    /// The words to find.
     pub words: SearchWords,
     /// Only hits of this kind.
     pub only: Option<HitKind>,
-    /// Only messages and events with a smaller number, and no tasks: where the page before ended.
+    /// Only messages and events with a smaller number, and no tasks: the end of the page before.
     pub before: Option<EventSeq>,
-    /// How many tasks, and how many messages and events, at most.
+    /// The highest number of tasks, and of messages and events.
     pub limit: usize,
 }
 
 impl SearchQuery {
-    /// Whether hits of this kind are wanted.
+    /// Checks whether hits of this kind are wanted.
     pub fn takes(&self, kind: HitKind) -> bool {
         self.only.is_none_or(|it| it == kind)
     }
 
-    /// The expression for events.
+    /// Returns the expression for events.
     pub(crate) fn expression(&self) -> String {
         let words = self.words.expression();
         match self.only {
@@ -149,7 +149,7 @@ impl SearchQuery {
     }
 }
 
-/// The kind of something that was found.
+/// The kind of a hit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum HitKind {
     /// A task, finished or not.
@@ -160,36 +160,36 @@ pub enum HitKind {
     Event,
 }
 
-/// Something that was found.
+/// A hit of a search.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Hit {
-    /// What it is.
+    /// The kind of the hit.
     pub kind: HitKind,
     /// The number of the event; `None` for a task.
     pub seq: Option<EventSeq>,
     /// The number of the message.
     pub post: Option<PostSeq>,
-    /// When it happened; of a task, its last change.
+    /// The time of the event; for a task, of its last change.
     pub at: Timestamp,
     /// The kind of event, or the state of the task.
     pub what: Box<str>,
     /// The agent that caused it, or that has asked for the task.
     pub actor: AgentId,
-    /// The task that it is or is about.
+    /// The task that the hit is, or is about.
     pub task: Option<TaskId>,
-    /// Some words around the first that was found. An agent may have written them.
+    /// Some words around the first match. An agent may have written them.
     pub excerpt: Box<str>,
 }
 
-/// A page of what was found.
+/// A page of hits.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Found {
     /// Tasks, then messages and events, each newest first.
     pub hits: Vec<Hit>,
     /// Whether there are more tasks than those.
     pub more_tasks: bool,
-    /// Before which event the next page begins, where there is one.
+    /// The event before which the next page begins; `None` if this is the last page.
     pub next: Option<EventSeq>,
-    /// Up to which event there is an index.
+    /// The last event in the index.
     pub indexed_to: EventSeq,
 }

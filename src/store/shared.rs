@@ -1,4 +1,4 @@
-//! What a store says that several daemons write: where its log ends, what the others have done, and who they are.
+//! The answers of a store with several writers: the end of its log, the others' entries, and the hosts.
 
 use std::sync::Arc;
 
@@ -7,39 +7,39 @@ use provost_domain::LogEntry;
 
 use super::StoreError;
 
-/// Where the shared log ends for a daemon: the last entry that its memory has, and that entry's link of the chain. A store of
-/// one writer has no log, and its head is always the default one.
+/// The end of the shared log for a daemon: the last entry that its memory has, and that entry's link of the chain.
+/// A store with one writer has no log, and its head is always the default one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Head {
     /// The last entry; zero before the first.
     pub n: EntryNo,
-    /// Its link of the chain.
+    /// The entry's link of the chain.
     pub mac: Digest,
 }
 
-/// What a daemon learns when its turn to write begins.
+/// The answer to a daemon whose turn to write begins.
 #[derive(Debug, Default)]
 pub struct Begun {
-    /// The time by the store's clock, which all its daemons go by; `None` where the engine's own clock is the one.
+    /// The time by the store's clock, which all its daemons use; `None` if the engine's own clock counts.
     pub now: Option<Timestamp>,
-    /// What the others have committed since.
+    /// The entries that others have committed since.
     pub behind: Behind,
     /// The other hosts and this one, as the store has them.
     pub hosts: Vec<HostBeat>,
-    /// Whether the server writes another history than the last commit has seen, as after a failover. Numbers may have been lost
-    /// with the first, so this turn passes some over.
+    /// Whether the server writes another history than at the last commit, as after a failover. Numbers may have
+    /// been lost with the first history, so this turn skips some.
     pub moved: bool,
 }
 
-/// What has been committed after a daemon's head.
+/// The entries committed after a daemon's head.
 #[derive(Debug, Default)]
 pub enum Behind {
-    /// Nothing.
+    /// There are no new entries.
     #[default]
     Nothing,
     /// These entries, in order and without a gap, all of whose links hold.
     Entries(Vec<LogEntry>),
-    /// More than the log still has, or than can be given at once: memory has to be loaded again.
+    /// More than the log still has, or than can be given at once: memory must be loaded again.
     TooFar,
 }
 
@@ -50,7 +50,7 @@ pub struct ServerAt {
     pub name: Arc<str>,
     /// The version of PostgreSQL.
     pub version: Arc<str>,
-    /// The timeline that it writes.
+    /// The timeline that the server writes.
     pub timeline: u64,
 }
 
@@ -59,15 +59,15 @@ pub struct ServerAt {
 pub struct HostBeat {
     /// The host, and its present incarnation.
     pub daemon: DaemonId,
-    /// What it may do.
+    /// The state of its membership.
     pub state: HostState,
-    /// When it last said that it lives, by the store's clock.
+    /// The time of its last sign of life, by the store's clock.
     pub beat: Timestamp,
-    /// The oldest format of the log that it reads, and the newest that it writes.
+    /// The oldest format of the log that it reads, and the newest one that it writes.
     pub formats: (u32, u32),
 }
 
-/// How far a host is on its way in or out.
+/// The state of a host's membership.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum HostState {
     /// It has asked to join, and a person has to admit it.
@@ -78,14 +78,14 @@ pub enum HostState {
     Draining,
     /// It was silent for too long; it comes back with its next incarnation.
     Down,
-    /// A person has removed it, and what it held has still to be freed.
+    /// A person has removed it, and its resources still have to be freed.
     Removing,
-    /// It takes part no more, for ever.
+    /// It no longer takes part, for good.
     Removed,
 }
 
 impl HostState {
-    /// The word for it, the same in the database and for people.
+    /// Returns the word for it, the same in the database and for people.
     pub fn as_str(self) -> &'static str {
         match self {
             HostState::Waiting => "waiting",
@@ -97,7 +97,7 @@ impl HostState {
         }
     }
 
-    /// The state of this word.
+    /// Returns the state with this word.
     ///
     /// # Errors
     /// [`StoreError::Damaged`] for any other word.
@@ -108,22 +108,22 @@ impl HostState {
     }
 }
 
-/// What a raise of the log's format has come to.
+/// The result of raising the log's format.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Upgraded {
     /// The format in which the log was written.
     pub from: u32,
-    /// The one in which it is written from now on.
+    /// The format in which it is written from now on.
     pub to: u32,
-    /// The newest one of this release.
+    /// The newest format of this release.
     pub newest: u32,
-    /// Hosts that cannot read that one, and so keep the log in the old one.
+    /// Hosts that cannot read that format, and so keep the log in the old one.
     pub behind: Vec<HostRow>,
-    /// Hosts that can, and have another release than this one.
+    /// Hosts that can read it, and have another release than this one.
     pub others: Vec<HostRow>,
 }
 
-/// A host, to be shown.
+/// A host, for lists.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct HostRow {
     /// The host, and its present or last incarnation.
@@ -132,47 +132,47 @@ pub struct HostRow {
     pub name: String,
     /// The version of its Provost.
     pub version: String,
-    /// How far it is on its way in or out.
+    /// The state of its membership.
     pub state: HostState,
-    /// Whether it is down since its daemon was stopped in order.
+    /// Whether it is down because its daemon was stopped in order.
     pub is_stopped: bool,
-    /// How long ago its last sign of life was, in milliseconds, by the database's clock.
+    /// The time since its last sign of life, in milliseconds, by the database's clock.
     pub silent_ms: u64,
-    /// How many entries of the log it had not read then.
+    /// The number of log entries that it had not read then.
     pub behind: u64,
     /// The oldest and the newest format of entries that its release reads.
     pub formats: (u32, u32),
-    /// The fingerprint of the key with which it signs; none where it has none yet.
+    /// The fingerprint of the key with which it signs; `None` if it has no key yet.
     pub key: Option<String>,
-    /// What it has joined for.
+    /// The role with which it has joined.
     pub role: HostRole,
-    /// Whether it is the host of the state folder from which this was asked.
+    /// Whether it is the host of the state folder of the caller.
     pub is_here: bool,
 }
 
-/// How a host is taken out.
+/// The way in which a host is taken out.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TakenOut {
-    /// At once: what it held is freed, and its runs are lost.
+    /// At once: its resources are freed, and its runs are lost.
     AtOnce,
     /// It takes no new tasks, and leaves after its last run.
     Drained,
 }
 
-/// What a host finds that joins.
+/// The result of joining.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Joined {
-    /// The hosts that are there already.
+    /// The hosts that already take part.
     pub hosts: Vec<HostRow>,
 }
 
-/// Why a batch is not known to be stored.
+/// The reason why a batch is not known to be stored.
 #[derive(Debug, thiserror::Error)]
 pub enum CommitError {
-    /// Nothing of it is stored.
+    /// Nothing of the batch is stored.
     #[error(transparent)]
     Failed(#[from] StoreError),
-    /// The store did not answer: all of it is stored, or nothing. The next [`super::Store::begin`] tells which.
+    /// The store did not answer: all of the batch is stored, or nothing. The next [`super::Store::begin`] finds out.
     #[error("it is not known whether the batch is stored: {0}")]
     Unknown(#[source] StoreError),
 }

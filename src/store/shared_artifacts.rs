@@ -16,7 +16,7 @@ use super::host_seals::HostSeals;
 use provost_base::limits::SHARED_ARTIFACT_BYTES_MAX;
 use provost_base::{HostId, TaskId};
 
-/// Begins what is packed.
+/// The first bytes of a pack.
 const MAGIC: &[u8] = b"provost-artifacts-1\n";
 /// The label under which a result is signed: the shelf and the whole.
 const RESULT: &[u8] = b"provost-artifacts-v1";
@@ -30,14 +30,14 @@ pub struct SharedArtifacts {
     link: Arc<Mutex<Link>>,
 }
 
-/// The connection, and when the last one failed: who only looks does not wait for a database that is away.
+/// The connection, and when the last one failed: a reader does not wait for a database that is away.
 #[derive(Default)]
 struct Link {
     open: Option<in_database::Shelves>,
     failed: Option<Instant>,
 }
 
-/// How long after a failure no connection is made.
+/// The time after a failure in which no connection is tried.
 const AGAIN_AFTER: Duration = Duration::from_secs(5);
 
 impl fmt::Debug for SharedArtifacts {
@@ -50,16 +50,16 @@ impl fmt::Debug for SharedArtifacts {
 pub(super) type Packed = Vec<(String, Vec<u8>)>;
 
 impl SharedArtifacts {
-    /// In this database, for the state folder of one of its hosts. It connects when it is first used.
+    /// Returns the shelves in this database, for the state folder of one of its hosts. It connects at its first use.
     pub fn of(state: &Path, database: Database) -> Self {
         let (database, seals) = (Arc::new(database), Arc::new(HostSeals::of(state)));
         Self { state: state.to_owned(), database, seals, link: Arc::default() }
     }
 
-    /// Leaves files of a task's run for the other hosts, instead of those that were there.
+    /// Leaves files of a task's run for the other hosts, and replaces earlier ones.
     ///
     /// # Errors
-    /// [`StoreError::Database`] where they are more than go through the database, and when that does not answer.
+    /// [`StoreError::Database`] if they are too large for the database, or if it does not answer.
     pub(super) fn put(&self, task: &TaskId, shelf: &str, files: &Packed) -> Result<(), StoreError> {
         let bytes = pack(files);
         if bytes.len() > SHARED_ARTIFACT_BYTES_MAX {
@@ -73,10 +73,10 @@ impl SharedArtifacts {
         self.with(|link| link.put(task, shelf, &signature, &bytes))
     }
 
-    /// The files on a shelf, which this host has run the task for; `None` where there are none.
+    /// Returns the files on a shelf that the host which ran the task has left; `None` if there are none.
     ///
     /// # Errors
-    /// [`StoreError::Damaged`] where that host has not signed them, and when the database does not answer.
+    /// [`StoreError::Damaged`] if that host has not signed them, or an error if the database does not answer.
     pub(super) fn get(&self, shelf: &str, ran_by: HostId) -> Result<Option<Packed>, StoreError> {
         let Some((signature, bytes)) = self.with(|link| link.get(shelf))? else { return Ok(None) };
         if !self.seals.has_signed(ran_by, (RESULT, &[shelf.as_bytes(), &bytes]), &signature)? {
@@ -87,23 +87,24 @@ impl SharedArtifacts {
         unpack(&bytes).map(Some)
     }
 
-    /// Those of these shelves that have something.
+    /// Returns those of these shelves that have content.
     ///
     /// # Errors
-    /// When the database does not answer.
+    /// If the database does not answer.
     pub(super) fn has(&self, shelves: Vec<String>) -> Result<BTreeSet<String>, StoreError> {
         self.with(|link| link.has(&shelves))
     }
 
-    /// Removes what is on a shelf.
+    /// Removes the content of a shelf.
     ///
     /// # Errors
-    /// When the database does not answer.
+    /// If the database does not answer.
     pub(super) fn clear(&self, shelf: &str) -> Result<(), StoreError> {
         self.with(|link| link.clear(shelf))
     }
 
-    /// Over the connection that there is, or over a new one. One that was lost is made again once: each of these can be done twice.
+    /// Does the work over the existing connection, or over a new one. A lost connection is made again once: each of
+    /// these actions can be done twice.
     fn with<T>(
         &self,
         work: impl Fn(&mut in_database::Shelves) -> Result<T, StoreError>,

@@ -48,13 +48,13 @@ pub use foreign::{ForeignEvent, foreign_events};
 pub(super) use moving::{Arriving, Leaving};
 pub(super) use read::{look, open_reader};
 
-/// The key of the end of what the journal has of the intake.
+/// The key of the fact with the end of the intake that the journal includes.
 const INTAKE_END: &str = "intake_end";
 
-/// How long sums of usage are kept.
+/// The time for which the sums of usage are kept.
 const USAGE_KEPT: Duration = Duration::from_secs(USAGE_DAYS_KEPT * 86_400);
 
-/// How long signs of life of the crew can be asked for. Older ones stay in the journal alone.
+/// The time for which signs of life of the crew can be queried. Older ones are only in the journal.
 const BEATS_KEPT: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// The store in a state folder.
@@ -66,20 +66,20 @@ pub struct SqliteStore {
     /// Whether the daemon before this one stopped cleanly.
     clean: bool,
     written: Written,
-    /// When the last checkpoint of this process was.
+    /// When this process made its last checkpoint.
     sealed: Option<Instant>,
     always_durable: bool,
-    /// The durability of the connection at the moment, if that is known.
+    /// The present durability of the connection, if it is known.
     waits: Option<Waits>,
     anchors: Vec<Box<dyn AnchorSink>>,
-    /// The marks that the next start finds, and those that this one has found.
+    /// The marks for the next start, and those that this start has found.
     marks: Marks,
     known: FoundMarks,
-    /// The files as this process has left them; no other process writes in them.
+    /// The state of the files as this process has left them; no other process writes to them.
     stamps: Option<Stamps>,
-    /// Whether the last write of ours has succeeded, so that it is known how it has left them.
+    /// Whether the last write has succeeded, so that the state of the files is known.
     settled: bool,
-    /// Dropped last, when nothing can write any more.
+    /// Dropped last, when no other part can write any more.
     _lease: Lease,
 }
 
@@ -90,7 +90,7 @@ enum Stage {
     Closed,
 }
 
-/// The durability of a commit, as SQLite calls it.
+/// The durability of a commit, in SQLite's terms.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Waits {
     Normal,
@@ -102,7 +102,7 @@ enum Waits {
 struct Written {
     head: JournalHead,
     counters: Counters,
-    /// Where the last checkpoint is.
+    /// The place of the last checkpoint.
     checkpoint: EventSeq,
     pruned_to: EventSeq,
     /// The last place given to a finished task.
@@ -122,7 +122,7 @@ impl SqliteStore {
         Self::open_with(dir, lease, options, false)
     }
 
-    /// The same for who has the lease already; `empty` where a database is to be made though there was one.
+    /// Opens the store for a caller that has the lease already; `empty` if a new database replaces an earlier one.
     fn open_with(dir: PathBuf, lease: Lease, options: Options, empty: bool) -> Result<Self, StoreError> {
         let places = marks::places(&dir, options.outside.as_deref());
         if !empty {
@@ -158,17 +158,17 @@ impl SqliteStore {
         })
     }
 
-    /// What SQLite says that a commit waits for at present: 1 the kernel, 2 the disk. Nothing else shows it
-    /// from outside.
+    /// Returns what a commit waits for at present, according to SQLite: 1 is the kernel, 2 the disk. There is no
+    /// other way to see it from outside.
     ///
     /// # Errors
-    /// When SQLite does not answer.
+    /// If SQLite does not answer.
     #[doc(hidden)]
     pub fn synchronous(&self) -> Result<u8, StoreError> {
         Ok(self.db.pragma_query_value(None, "synchronous", |row| row.get(0))?)
     }
 
-    /// Has to come before BEGIN; afterwards SQLite ignores it.
+    /// Sets the durability. It must come before BEGIN; afterwards SQLite ignores it.
     fn wait_for(&mut self, waits: Waits) -> Result<(), StoreError> {
         if self.waits == Some(waits) {
             return Ok(());
@@ -180,7 +180,7 @@ impl SqliteStore {
         Ok(())
     }
 
-    /// Whether a checkpoint is due when so many events have come since the last one.
+    /// Checks whether a checkpoint is due after so many events since the last one.
     fn seals_after(&self, events: u64) -> bool {
         let paused = self.sealed.is_none_or(|at| at.elapsed() >= Duration::from_millis(CHECKPOINT_PAUSE_MS));
         events >= CHECKPOINT_EVENTS_MAX || (events >= CHECKPOINT_EVERY && paused)
@@ -196,21 +196,21 @@ impl SqliteStore {
         if self.stage == Stage::Running { Ok(()) } else { Err(StoreError::NotRunning) }
     }
 
-    /// What is open has to be what lies at its path, as we have left it: what is written into a file without
-    /// a name is gone.
+    /// Checks that the open files are those at their paths, in the state in which this process left them: data in a
+    /// file without a name would be lost.
     fn must_be_ours(&self) -> Result<(), StoreError> {
         self.must_run()?;
         self.stamps.as_ref().map_or(Ok(()), |it| it.check(self.settled))
     }
 
-    /// The same before a write.
+    /// Does the same before a write.
     fn about_to_write(&mut self) -> Result<(), StoreError> {
         self.must_be_ours()?;
         self.settled = false;
         Ok(())
     }
 
-    /// Notes how a write of ours has left the files.
+    /// Notes the state of the files after a write.
     fn settle(&mut self) {
         match &mut self.stamps {
             Some(stamps) => stamps.renew(),
@@ -219,7 +219,7 @@ impl SqliteStore {
         self.settled = true;
     }
 
-    /// The same, and how far the journal has come.
+    /// Notes this, and how far the journal has come.
     fn wrote(&mut self, safe: As) {
         self.marks.write(&self.key, &self.written.head, &self.written.counters, safe);
         self.settle();
@@ -241,7 +241,7 @@ impl SqliteStore {
         })
     }
 
-    /// Notes that a daemon runs, and leaves a gap in the numbers if the last one has not said goodbye.
+    /// Notes that a daemon runs, and leaves a gap in the numbers if the last one did not stop cleanly.
     fn start(&mut self) -> Result<(), StoreError> {
         self.wait_for(Waits::Full)?;
         let mut counters = self.written.counters;
@@ -260,7 +260,7 @@ impl SqliteStore {
         Ok(())
     }
 
-    /// Writes a batch. With `kept`, messages that are kept behind that seal continue it.
+    /// Writes a batch. With `kept`, messages that are kept after that seal continue it.
     fn write(&mut self, batch: &Outbox, kept: Option<&Digest>) -> Result<(), StoreError> {
         if batch.is_empty() {
             return self.must_run();
@@ -277,7 +277,7 @@ impl SqliteStore {
             .transpose()?;
         let answered = batch.events.iter().any(|it| matches!(it.kind, EventKind::ApprovalAnswered { .. }));
         let anchored = checkpoint.is_some() || answered;
-        // What is anchored has to outlive the machine's power, or an honest journal would look truncated.
+        // An anchored head has to survive a loss of power, or an honest journal would look truncated.
         let full = self.always_durable || anchored || batch.durability == Durability::Durable;
         self.wait_for(if full { Waits::Full } else { Waits::Normal })?;
 
@@ -321,7 +321,7 @@ impl Store for SqliteStore {
                 read::whole_journal(&self.db, &self.key)?;
             }
             read::reached(&self.db, &self.known, self.written.head)?;
-            // No daemon has written a store that never had one, so none can have crashed.
+            // No daemon has written a store that never had this fact, so none can have crashed.
             self.clean = rows::meta(&self.db, "clean")?.is_none_or(|it| it == "1");
             self.start()?;
             let before = end_of_intake(&self.db, &self.key, &self.written.head)?;
@@ -442,12 +442,12 @@ impl Store for SqliteStore {
     }
 }
 
-/// What the first message continues that was kept and that a journal with this head does not have.
+/// Returns the seal that the first kept message continues which a journal with this head does not include.
 fn end_of_intake(db: &Connection, key: &Key, head: &JournalHead) -> Result<Digest, StoreError> {
     Ok(End::before(rows::meta(db, INTAKE_END)?.as_deref(), key, head))
 }
 
-/// A connection that trusts nothing in the file but rows: no triggers, no views, no functions in the schema.
+/// Opens a connection that trusts only rows of the file: no triggers, views or functions in the schema.
 fn connect(path: &Path, flags: OpenFlags) -> Result<Connection, StoreError> {
     let flags = flags | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_NOFOLLOW;
     let db = Connection::open_with_flags(path, flags)?;
@@ -460,7 +460,7 @@ fn connect(path: &Path, flags: OpenFlags) -> Result<Connection, StoreError> {
     Ok(db)
 }
 
-/// The key is made with the journal and never again: a new one would make every earlier link look forged.
+/// Returns the key. It is made with the journal and never again: a new one would make every earlier link look forged.
 fn journal_key(dir: &Path, db: &Connection) -> Result<Key, StoreError> {
     let known = rows::meta(db, "journal_key")?;
     let begun: Option<i64> =
@@ -499,7 +499,7 @@ fn wrong_key(dir: &Path) -> Box<str> {
     .into()
 }
 
-/// Numbers are handed out upwards only; a program that set them back could have one used twice.
+/// Checks that numbers have only grown; a program that set them back could have one used twice.
 pub(super) fn must_have_grown(then: Counters, now: Counters) -> Result<(), StoreError> {
     let grown = then.effect <= now.effect
         && then.approval <= now.approval

@@ -1,9 +1,9 @@
-//! Sums of what runs have used: which are asked for, and what they hold.
+//! Sums of the usage of runs: the queries, and the rows of the answers.
 
 use provost_base::Timestamp;
 use provost_domain::{Counted, Usage};
 
-/// What usage is summed by.
+/// The key by which usage is summed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum UsageBy {
     /// Each worker.
@@ -21,11 +21,11 @@ pub enum UsageBy {
 /// A choice of sums.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct UsageQuery {
-    /// What is summed.
+    /// The key of the sums.
     pub by: UsageBy,
     /// Only from this moment on; sums of days count the whole day.
     pub since: Option<Timestamp>,
-    /// How many rows at most.
+    /// The highest number of rows.
     pub limit: usize,
 }
 
@@ -34,11 +34,11 @@ pub struct UsageQuery {
 pub struct UsageRow {
     /// The worker, day, model or task; empty for the sum of everything.
     pub key: Box<str>,
-    /// The worker, where it is one.
+    /// The worker, if there is exactly one.
     pub worker: Option<Box<str>>,
-    /// How many runs have said what they used.
+    /// The number of runs that have reported their usage.
     pub runs: u64,
-    /// The sum; the model where it is one.
+    /// The sum, with the model if there is exactly one.
     pub used: Usage,
 }
 
@@ -47,9 +47,9 @@ pub struct UsageRow {
 pub struct CountedRow {
     /// The worker, day, model or task; empty for the sum of everything.
     pub key: Box<str>,
-    /// The worker, where it is one.
+    /// The worker, if there is exactly one.
     pub worker: Option<Box<str>>,
-    /// The model; empty where its service has named none.
+    /// The model; empty if its service has named none.
     pub model: Box<str>,
     /// The sum.
     pub counted: Counted,

@@ -12,27 +12,27 @@ use zeroize::Zeroizing;
 use super::KeyError;
 use provost_base::limits::KEY_FILE_BYTES_MAX;
 
-/// Begins the names of files that are being written.
+/// The prefix of files that are still being written.
 const UNFINISHED: &str = ".new-";
 
-/// A folder of keys that only its owner can open, held open so that no one can exchange it.
+/// A folder of keys that only its owner can open. It stays open, so that no process can exchange it.
 pub struct Folder {
     path: PathBuf,
     fd: OwnedFd,
 }
 
-/// Keeps other processes from changing the folder.
+/// The lock that keeps other processes from changing the folder.
 pub struct FolderLock<'a>(&'a Folder);
 
 impl Drop for FolderLock<'_> {
     fn drop(&mut self) {
-        // Nothing can be done about a failure, and the end of the process unlocks in any case.
+        // A failure cannot be repaired here, and the end of the process unlocks in any case.
         let _unlocked = fs::flock(&self.0.fd, FlockOperation::Unlock);
     }
 }
 
 impl Folder {
-    /// Opens the folder, making it (0700) if it is missing.
+    /// Opens the folder, and creates it (0700) if it is missing.
     pub fn open(path: &Path) -> Result<Self, KeyError> {
         let io = |source| KeyError::Io { path: path.to_owned(), source };
         std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(io)?;
@@ -46,12 +46,12 @@ impl Folder {
         Ok(Self { path: path.to_owned(), fd })
     }
 
-    /// Waits until no other process changes the folder, but not for ever: any process of the user can hold the lock.
+    /// Waits, for a limited time, until no other process changes the folder: any process of the user can hold the lock.
     pub fn lock(&self) -> Result<FolderLock<'_>, KeyError> {
         super::within_wait(&self.path, || self.lock_if_free())
     }
 
-    /// The lock, unless another process has it at the moment.
+    /// Returns the lock, unless another process has it at the moment.
     pub fn lock_if_free(&self) -> Result<Option<FolderLock<'_>>, KeyError> {
         match fs::flock(&self.fd, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => Ok(Some(FolderLock(self))),
@@ -60,7 +60,7 @@ impl Folder {
         }
     }
 
-    /// Removes what a process that was killed left unfinished. Needs the lock.
+    /// Removes the unfinished files of a killed process. Needs the lock.
     pub fn sweep(&self) -> Result<(), KeyError> {
         for name in self.names()?.iter().filter(|name| name.starts_with(UNFINISHED)) {
             fs::unlinkat(&self.fd, name, AtFlags::empty()).map_err(|e| self.io(name, e))?;
@@ -68,7 +68,7 @@ impl Folder {
         Ok(())
     }
 
-    /// The names in the folder that are UTF-8; ours are.
+    /// Returns the names in the folder that are UTF-8; Provost's own are.
     pub fn names(&self) -> Result<Vec<String>, KeyError> {
         let entries = fs::Dir::read_from(&self.fd).map_err(|e| self.io("", e))?;
         let mut names = Vec::new();
@@ -79,9 +79,9 @@ impl Folder {
         Ok(names)
     }
 
-    /// A file's bytes, or `None` if there is no such file.
+    /// Returns a file's bytes, or `None` if there is no such file.
     pub fn read(&self, name: &str) -> Result<Option<Zeroizing<Vec<u8>>>, KeyError> {
-        // Without waiting: a pipe laid here must not hold us up before it is seen for what it is.
+        // Opened without waiting: a pipe placed here must not block the daemon before its type is checked.
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let fd = match fs::openat(&self.fd, name, flags, Mode::empty()) {
             Ok(fd) => fd,
@@ -108,20 +108,20 @@ impl Folder {
     /// Puts a file (0600) in its place, whole and on disk, or leaves the old one. Needs the lock.
     pub fn write(&self, name: &str, bytes: &[u8]) -> Result<(), KeyError> {
         let unfinished = format!("{UNFINISHED}{name}");
-        // Under the lock, a file of that name is what a killed process left.
+        // Under the lock, a file of that name is a killed process's leftover.
         let _left_over = fs::unlinkat(&self.fd, &unfinished, AtFlags::empty());
         let placed = self.write_aside(&unfinished, bytes).and_then(|()| {
             fs::renameat(&self.fd, &unfinished, &self.fd, name)?;
             Ok(fs::fsync(&self.fd)?)
         });
         placed.map_err(|source: io::Error| {
-            // The first failure is the one to tell; the next start sweeps.
+            // The first failure is the one to report; the next start sweeps.
             let _swept = fs::unlinkat(&self.fd, &unfinished, AtFlags::empty());
             KeyError::Io { path: self.path.join(name), source }
         })
     }
 
-    /// Removes a file; whether there was one. Needs the lock.
+    /// Removes a file; returns whether it existed. Needs the lock.
     pub fn remove(&self, name: &str) -> Result<bool, KeyError> {
         match fs::unlinkat(&self.fd, name, AtFlags::empty()) {
             Ok(()) => fs::fsync(&self.fd).map(|()| true).map_err(|e| self.io(name, e)),
@@ -134,14 +134,14 @@ impl Folder {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mode = Mode::RUSR | Mode::WUSR;
         let fd = fs::openat(&self.fd, name, flags, mode)?;
-        // The process' umask may have taken more than we want.
+        // The process' umask may have removed more bits than wanted.
         fs::fchmod(&fd, mode)?;
         let mut file = File::from(fd);
         file.write_all(bytes)?;
         file.sync_all()
     }
 
-    /// The error for a file of this folder whose text is not in its form.
+    /// Returns the error for a file of this folder whose text is malformed.
     pub fn malformed(&self, name: &str, what: String) -> KeyError {
         KeyError::Malformed { path: self.path.join(name), what }
     }

@@ -11,10 +11,10 @@ use super::KeyError;
 use provost_base::limits::KEY_FILE_BYTES_MAX;
 use provost_system as system;
 
-/// Begins the names of files that are being written.
+/// The prefix of files that are still being written.
 const UNFINISHED: &str = ".new-";
 
-/// The process that has this file locked may change the folder.
+/// The file whose lock permits its holder to change the folder.
 const LOCK: &str = ".lock";
 
 /// A folder of keys whose access list admits its owner alone.
@@ -22,18 +22,18 @@ pub struct Folder {
     path: PathBuf,
 }
 
-/// Keeps other processes from changing the folder.
+/// The lock that keeps other processes from changing the folder.
 pub struct FolderLock(File);
 
 impl Drop for FolderLock {
     fn drop(&mut self) {
-        // Nothing can be done about a failure, and the end of the process unlocks in any case.
+        // A failure cannot be repaired here, and the end of the process unlocks in any case.
         let _unlocked = self.0.unlock();
     }
 }
 
 impl Folder {
-    /// Opens the folder, making it if it is missing.
+    /// Opens the folder, and creates it if it is missing.
     pub fn open(path: &Path) -> Result<Self, KeyError> {
         let io = |source| KeyError::Io { path: path.to_owned(), source };
         system::make_private_folders(path).map_err(io)?;
@@ -43,12 +43,12 @@ impl Folder {
         Ok(Self { path: path.to_owned() })
     }
 
-    /// Waits until no other process changes the folder, but not for ever: any process of the user can hold the lock.
+    /// Waits, for a limited time, until no other process changes the folder: any process of the user can hold the lock.
     pub fn lock(&self) -> Result<FolderLock, KeyError> {
         super::within_wait(&self.path, || self.lock_if_free())
     }
 
-    /// The lock, unless another process has it at the moment.
+    /// Returns the lock, unless another process has it at the moment.
     pub fn lock_if_free(&self) -> Result<Option<FolderLock>, KeyError> {
         let opened = OpenOptions::new().write(true).create(true).truncate(false).open(self.path.join(LOCK));
         let file = opened.map_err(|e| self.io(LOCK, e))?;
@@ -59,7 +59,7 @@ impl Folder {
         }
     }
 
-    /// Removes what a process that was killed left unfinished. Needs the lock.
+    /// Removes the unfinished files of a killed process. Needs the lock.
     pub fn sweep(&self) -> Result<(), KeyError> {
         for name in self.names()?.iter().filter(|name| name.starts_with(UNFINISHED)) {
             fs::remove_file(self.path.join(name)).map_err(|e| self.io(name, e))?;
@@ -67,7 +67,7 @@ impl Folder {
         Ok(())
     }
 
-    /// The names in the folder that are plain text; ours are.
+    /// Returns the names in the folder that are plain text; Provost's own are.
     pub fn names(&self) -> Result<Vec<String>, KeyError> {
         let mut names = Vec::new();
         for entry in fs::read_dir(&self.path).map_err(|e| self.io("", e))? {
@@ -77,7 +77,7 @@ impl Folder {
         Ok(names)
     }
 
-    /// A file's bytes, or `None` if there is no such file.
+    /// Returns a file's bytes, or `None` if there is no such file.
     pub fn read(&self, name: &str) -> Result<Option<Zeroizing<Vec<u8>>>, KeyError> {
         let path = self.path.join(name);
         let meta = match fs::symlink_metadata(&path) {
@@ -105,18 +105,18 @@ impl Folder {
     /// Puts a file in its place, whole and on disk, or leaves the old one. Needs the lock.
     pub fn write(&self, name: &str, bytes: &[u8]) -> Result<(), KeyError> {
         let unfinished = self.path.join(format!("{UNFINISHED}{name}"));
-        // Under the lock, a file of that name is what a killed process left.
+        // Under the lock, a file of that name is a killed process's leftover.
         let _left_over = fs::remove_file(&unfinished);
         let placed =
             write_aside(&unfinished, bytes).and_then(|()| fs::rename(&unfinished, self.path.join(name)));
         placed.map_err(|source| {
-            // The first failure is the one to tell; the next start sweeps.
+            // The first failure is the one to report; the next start sweeps.
             let _swept = fs::remove_file(&unfinished);
             self.io(name, source)
         })
     }
 
-    /// Removes a file; whether there was one. Needs the lock.
+    /// Removes a file; returns whether it existed. Needs the lock.
     pub fn remove(&self, name: &str) -> Result<bool, KeyError> {
         match fs::remove_file(self.path.join(name)) {
             Ok(()) => Ok(true),
@@ -125,7 +125,7 @@ impl Folder {
         }
     }
 
-    /// The error for a file of this folder whose text is not in its form.
+    /// Returns the error for a file of this folder whose text is malformed.
     pub fn malformed(&self, name: &str, what: String) -> KeyError {
         KeyError::Malformed { path: self.path.join(name), what }
     }

@@ -1,7 +1,7 @@
 //! One pass over JSON text that writes its canonical form.
 //!
-//! No tree is built: values are written as they are read, and the members of an object are put in order when
-//! it closes, if they were not. So memory stays near the size of the text, whatever a peer thinks up.
+//! No tree is built: values are written as they are read, and the members of an object are sorted when it closes,
+//! if necessary. So memory stays near the size of the text, for any text of a peer.
 
 use std::borrow::Cow;
 
@@ -16,7 +16,7 @@ pub(super) struct Canonical {
     pub(super) fractions: bool,
 }
 
-/// The canonical form of one JSON value.
+/// Returns the canonical form of one JSON value.
 pub(super) fn canonical(text: &str, reading: Reading, depth_max: usize) -> Result<Canonical, BadJson> {
     let out = String::with_capacity(text.len());
     let mut pass =
@@ -60,7 +60,7 @@ pub fn push_text(out: &mut String, text: &str) {
     out.push('"');
 }
 
-/// One member of an object that is still open: its key, and where its text lies in the output.
+/// A member of an object that is still open: its key, and the range of its text in the output.
 struct Member<'a> {
     key: Cow<'a, str>,
     from: usize,
@@ -158,7 +158,7 @@ impl<'a> Pass<'a> {
         Ok(())
     }
 
-    /// Writes the object that began at `start` again, keys ascending, the last of equal keys alone.
+    /// Writes the object that began at `start` again, with keys ascending, and only the last of equal keys.
     fn put_in_order(&mut self, start: usize, first: usize) {
         let as_came = self.out.split_off(start);
         self.out.push('{');
@@ -175,7 +175,7 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// After an element: whether the list or object closes here. Otherwise a comma was read and written.
+    /// Reads the sign after an element; returns whether the list or object closes here. Otherwise a comma was read and written.
     fn ends(&mut self, close: u8) -> Result<bool, BadJson> {
         self.skip_space();
         if self.take(close) {
@@ -201,7 +201,7 @@ impl<'a> Pass<'a> {
     fn number(&mut self) -> Result<(), BadJson> {
         let from = self.at;
         self.take(b'-');
-        // A leading zero stands alone.
+        // No digit may follow a leading zero.
         if !self.take(b'0') {
             self.digits()?;
         }

@@ -1,14 +1,14 @@
 //! Numbers: two ways to read one, and the one way to print it.
 //!
-//! `serde_json` reads a fraction as "digits times a power of ten" in floating point, which is off by the last
-//! bit for one double in eleven. Its users sign what they printed after such a reading, so we can do it too.
+//! `serde_json` reads a fraction as "digits times a power of ten" in floating point, which is off by the last bit
+//! for one double in eleven. Its users sign their output after such a reading, so Provost can do it, too.
 
 use std::sync::LazyLock;
 
 use super::BadJson;
 
-/// How numbers with a fraction or an exponent are brought to canonical text. Whole numbers that fit 64 bits
-/// keep their digits in all of them.
+/// The way in which numbers with a fraction or an exponent are brought to canonical text. Whole numbers that fit 64
+/// bits keep their digits in all of them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Reading {
     /// As the sender spelled it.
@@ -21,17 +21,17 @@ pub enum Reading {
     Settled,
 }
 
-/// How often a number is read and printed again in search of its fixpoint; three is usual at the most.
+/// The number of times that a number is read and printed again in search of its fixpoint; usually at most three times.
 const TURNS_MAX: usize = 6;
 
-/// How many doubles towards zero are tried where that search goes in circles; one in ten would do.
+/// The number of doubles towards zero that are tried if that search goes in circles; one in ten would be suitable.
 const NEIGHBOURS_MAX: usize = 1_000;
 
 /// Powers of ten that a double holds, each correctly rounded.
 static POW10: LazyLock<Vec<f64>> =
     LazyLock::new(|| (0..=308).map(|n| format!("1e{n}").parse().unwrap_or(f64::INFINITY)).collect());
 
-/// Whether the number is an integer that 64 bits hold; such a number is its own canonical text. `-0` is not.
+/// Checks whether the number is an integer that 64 bits hold; such a number is its own canonical text. `-0` is not.
 pub(super) fn is_integer(spelled: &str) -> bool {
     match spelled.strip_prefix('-') {
         Some("0") => false,
@@ -40,7 +40,7 @@ pub(super) fn is_integer(spelled: &str) -> bool {
     }
 }
 
-/// Appends the canonical text of a number in JSON's grammar that [`is_integer`] said no to.
+/// Appends the canonical text of a number in JSON's grammar for which [`is_integer`] is false.
 pub(super) fn push_fraction(out: &mut String, spelled: &str, reading: Reading) -> Result<(), BadJson> {
     let number = match reading {
         Reading::Spelled => {
@@ -55,10 +55,10 @@ pub(super) fn push_fraction(out: &mut String, spelled: &str, reading: Reading) -
     Ok(())
 }
 
-/// A double near the given one whose print reads back, inexactly, as itself.
+/// Returns a double near the given one whose print reads back, inexactly, as itself.
 ///
-/// Reading and printing by turns nearly always gets there. Some doubles swap places with a neighbour for
-/// ever; then the nearest one towards zero that stays is taken.
+/// Alternate reading and printing nearly always gets there. Some doubles swap places with a neighbour forever; then
+/// the nearest stable one towards zero is taken.
 fn settled(spelled: &str) -> Option<f64> {
     let mut text = String::with_capacity(24);
     let mut printed_and_read = |number: f64| {
@@ -74,13 +74,13 @@ fn settled(spelled: &str) -> Option<f64> {
         }
         number = again;
     }
-    // Zero stays, so a double that does not has one below it.
+    // Zero is stable, so an unstable double has a stable one below it.
     let magnitudes = (0..number.abs().to_bits()).rev().take(NEIGHBOURS_MAX);
     let mut neighbours = magnitudes.map(|bits| f64::from_bits(bits).copysign(number));
     neighbours.find(|neighbour| printed_and_read(*neighbour) == Some(*neighbour))
 }
 
-/// Reads as `serde_json` does without its feature `float_roundtrip`. `None` when the number is out of range.
+/// Reads as `serde_json` does without its feature `float_roundtrip`. `None` if the number is out of range.
 fn inexact(spelled: &str) -> Option<f64> {
     let (sign, unsigned) = spelled.strip_prefix('-').map_or((1.0, spelled), |rest| (-1.0, rest));
     let (mantissa, power) = unsigned.split_once(['e', 'E']).unwrap_or((unsigned, "0"));
@@ -99,7 +99,7 @@ fn inexact(spelled: &str) -> Option<f64> {
             }
         }
     }
-    // A fraction goes on filling the significand even after the whole part overflowed it, if its digit fits.
+    // A fraction continues to fill the significand even after the whole part overflowed it, if its digit fits.
     for digit in fraction.bytes() {
         let Some(longer) = append(significand, digit) else { break };
         significand = longer;
@@ -169,7 +169,7 @@ fn push_f64(out: &mut String, number: f64) {
     }
 }
 
-/// Scientific notation with the fewest digits that read back as the same double.
+/// Returns scientific notation with the fewest digits that read back as the same double.
 ///
 /// The standard library finds how many digits are needed, but rounds up where the double lies exactly between
 /// two candidates; asked for that many digits, it rounds to even.

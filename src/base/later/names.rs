@@ -1,5 +1,5 @@
-//! Names of files that a build server, a build, a package manager or git reads by itself, for the hand-off
-//! report. These are no settings that run later: a worker may change them.
+//! Names of files that a build server, a build, a package manager or git reads by itself, for the hand-off report.
+//! They are not settings that run later: a worker may change them.
 
 /// Files that build servers run, at the top of a workspace.
 const CI: [&str; 17] = [
@@ -139,19 +139,19 @@ const LOCKS: [&str; 19] = [
     "yarn.lock",
 ];
 
-/// Files of a work tree that say what git shows of it, and how.
+/// Files of a work tree that determine what git shows of it, and how.
 const HIDING: [&str; 3] = [".gitattributes", ".gitignore", ".gitmodules"];
 
-/// The suffix that is added to the name of a pipe which a worker has made where a program of the host
-/// would wait at it.
+/// The suffix for the name of a pipe that a worker has made in a place where a program of the host would block on
+/// it.
 pub const PIPE_ASIDE: &str = ".pipe-set-aside-by-provost";
 
-/// Whether build servers run the file or folder of this name at the top of a workspace.
+/// Checks whether build servers run the file or folder with this name at the top of a workspace.
 pub fn is_ci(name: &str) -> bool {
     CI.contains(&name)
 }
 
-/// Whether builds, tests and package managers run a file of this name.
+/// Checks whether builds, tests and package managers run a file with this name.
 pub fn is_build(name: &str) -> bool {
     BUILD.contains(&name)
         || BUILD_ENDS.iter().any(|end| name.ends_with(end))
@@ -160,22 +160,22 @@ pub fn is_build(name: &str) -> bool {
         || name.starts_with("docker-compose.")
 }
 
-/// Whether builds and package managers run the files of a folder of this name.
+/// Checks whether builds and package managers run the files of a folder with this name.
 pub fn is_build_folder(name: &str) -> bool {
     BUILD_DIRS.contains(&name)
 }
 
-/// Whether a file of this name pins the packages that a build fetches.
+/// Checks whether a file with this name pins the packages that a build fetches.
 pub fn is_lock(name: &str) -> bool {
     LOCKS.contains(&name) || (name.starts_with("requirements") && name.ends_with(".txt"))
 }
 
-/// Whether a file of this name says what git shows of a work tree, and how.
+/// Checks whether a file with this name determines what git shows of a work tree, and how.
 pub fn is_hiding(name: &str) -> bool {
     HIDING.contains(&name)
 }
 
-/// Whether a program of the host opens what has this path without having been told its name: git, an editor,
+/// Checks whether a program of the host opens the file with this path without being given its name: git, an editor,
 /// an agent, a build.
 pub fn is_opened_by_itself(path: &[u8]) -> bool {
     let is_such = |name: &str| is_ci(name) || is_build(name) || is_lock(name) || is_hiding(name);

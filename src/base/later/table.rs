@@ -1,5 +1,5 @@
-//! The rows of the table of settings that run later. Each names the page on which its tool says that it reads
-//! the file. Files of tools without a row are not known.
+//! The rows of the table of settings that run later. Each row names the page on which its tool documents that it
+//! reads the file. The files of tools without a row are not covered.
 
 use super::Whose::{Agents, Editors, Hooks, Instructions, Interpreters, Shells, VersionControl};
 use super::{Held, Row, Whose};
@@ -8,7 +8,7 @@ const fn kept(whose: Whose, pattern: &'static str, source: &'static str) -> Row 
     Row { pattern, spellings: &[], whose, held: Held::Kept, source }
 }
 
-/// One with more spellings than can be listed; the usual ones are.
+/// Returns a row for files with more spellings than can be listed; it lists the usual ones.
 const fn kept_as(
     whose: Whose,
     pattern: &'static str,
@@ -49,7 +49,7 @@ const OPENCODE: &str = "https://opencode.ai/docs/config";
 const OVERCOMMIT: &str = "https://github.com/sds/overcommit#configuration";
 const VIM: &str = "https://vimhelp.org/options.txt.html#'exrc'";
 
-/// Every row. `later` looks paths up in them, and `docs/settings-that-run-later.md` prints them.
+/// All rows. `later` looks paths up in them, and `docs/settings-that-run-later.md` prints them.
 pub const ROWS: &[Row] = &[
     kept(Agents, ".agents", "https://agentskills.io/"),
     kept(Agents, ".aider.conf.yml", "https://aider.chat/docs/config/aider_conf.html"),

@@ -1,27 +1,27 @@
 //! Limits of agents that speak the Agent Client Protocol.
 
-/// Longest line of an agent that speaks ACP, in bytes: it holds a file before and after a change.
+/// The longest line of an agent that speaks ACP, in bytes: it holds a file before and after a change.
 pub const ACP_LINE_BYTES_MAX: usize = 16 << 20;
 
 /// Bytes that an agent that speaks ACP may say during one run. A long session repeats the output of its tools.
 pub const ACP_BYTES_MAX: usize = 512 << 20;
 
-/// Lines of an agent that speaks ACP that are no messages, and updates that may come before its session has an id.
+/// Lines of an agent that speaks ACP that are not messages, and updates that may come before its session has an id.
 pub const ACP_GARBAGE_LINES_MAX: usize = 100;
 
-/// How long an agent that speaks ACP may take to begin a session, in milliseconds.
+/// The longest time that an agent that speaks ACP may take to begin a session, in milliseconds.
 pub const ACP_HANDSHAKE_MS_MAX: u64 = 60_000;
 
 /// Permission requests of one agent that may wait at once.
 pub const ACP_QUESTIONS_MAX: usize = 16;
 
-/// Calls of tools of which an agent's words are kept for a permission request about them.
+/// Tool calls for which an agent's statements are kept for a permission request about them.
 pub const ACP_CALLS_KNOWN_MAX: usize = 64;
 
-/// How often an agent's mode is set again in one run before the run ends.
+/// The number of times in one run that an agent's mode is set again before the run ends.
 pub const ACP_MODE_CHANGES_MAX: usize = 3;
 
-/// Longest text that is said to an agent at once, in bytes: a long message by hand; files are named instead.
+/// The longest text that is sent to an agent at once, in bytes: a long message by hand; files are named instead.
 pub const SAY_BYTES_MAX: usize = 16 << 10;
 
 /// Sayings that may wait for one agent: each is kept on the disk with its task.
@@ -30,31 +30,31 @@ pub const SAYINGS_WAITING_MAX: usize = 16;
 /// Sayings that are shown with a task; older ones that were delivered are forgotten.
 pub const SAYINGS_KEPT_MAX: usize = 64;
 
-/// How much of a delivered saying is kept with its task, in bytes: its whole text is in the run's output.
+/// The part of a delivered saying that is kept with its task, in bytes: its whole text is in the run's output.
 pub const SAID_TEXT_KEPT: usize = 1 << 10;
 
-/// How long an agent that speaks ACP may take to end a turn that was cancelled, in milliseconds.
+/// The longest time that an agent that speaks ACP may take to end a turn that was cancelled, in milliseconds.
 pub const ACP_CANCEL_MS_MAX: u64 = 10_000;
 
-/// Longest id of an agent's session, in bytes; those of real agents are UUIDs.
+/// The longest id of an agent's session, in bytes; those of real agents are UUIDs.
 pub const ACP_SESSION_ID_MAX: usize = 256;
 
-/// Pages of an agent's list of sessions that are read when it could not go on with one.
+/// Pages of an agent's list of sessions that are read if it could not continue one.
 pub const ACP_SESSION_PAGES_MAX: usize = 20;
 
-/// How long a question of an agent's waits for its answer, in milliseconds; then it is declined, and the agent goes on.
+/// The time for which a question of an agent waits for its answer, in milliseconds; then it is declined, and the agent goes on.
 pub const ACP_ANSWER_MS_MAX: u64 = 600_000;
 
 /// Sessions of agents whose homes are kept for a follow-up; the oldest go first.
 pub const SESSIONS_KEPT_MAX: usize = 50;
 
-/// Longest line that `provost acp` passes on, in bytes: a prompt may hold pictures in Base64.
+/// The longest line that `provost acp` passes on, in bytes: a prompt may hold pictures in Base64.
 pub const ACP_PROXY_LINE_BYTES_MAX: usize = 32 << 20;
 
-/// What one side has not read yet, in bytes, beyond which `provost acp` reads no more of the other side.
+/// Bytes that one side has not read yet, beyond which `provost acp` reads no more from the other side.
 pub const ACP_PROXY_UNREAD_BYTES_MAX: usize = 1 << 20;
 
-/// Lines that wait for a judgement about an earlier one of their session, in bytes, beyond which the agent is not read.
+/// Bytes of lines that wait for a judgement about an earlier one of their session, beyond which the agent is not read.
 pub const ACP_PROXY_WAITING_BYTES_MAX: usize = 8 << 20;
 
 /// Requests of one side that may be open at once; an editor has one for each turn.
@@ -66,35 +66,35 @@ pub const ACP_PROXY_QUESTIONS_MAX: usize = 512;
 /// Sessions of one agent; an editor has one for each of its threads.
 pub const ACP_PROXY_SESSIONS_MAX: usize = 1_024;
 
-/// Tool calls of all sessions for which the agent's words are kept, and the bytes of all of them.
+/// Tool calls of all sessions for which the agent's statements are kept.
 pub const ACP_PROXY_CALLS_MAX: usize = 1_024;
-/// See [`ACP_PROXY_CALLS_MAX`].
+/// The bytes of all of these statements; see [`ACP_PROXY_CALLS_MAX`].
 pub const ACP_PROXY_CALLS_BYTES_MAX: usize = 32 << 20;
 
-/// Longest id of a message, in bytes, and longest id of a session; those in use are numbers and UUIDs.
+/// The longest id of a message, in bytes, and longest id of a session; those in use are numbers and UUIDs.
 pub const ACP_ID_BYTES_MAX: usize = 1 << 10;
 
-/// How long an agent may take to end when its editor has gone, in milliseconds, before it gets a signal, and again before
-/// it is killed.
+/// The longest time that an agent may take to end after its editor has gone, in milliseconds, before it gets a
+/// signal, and again before it is killed.
 pub const ACP_PROXY_END_MS: u64 = 2_000;
 
-/// How long `provost acp` waits for its turns when the editor has gone, in milliseconds: their tasks are cancelled meanwhile.
+/// The time for which `provost acp` waits for its turns after the editor has gone, in milliseconds: their tasks are cancelled meanwhile.
 pub const ACP_JAILED_LEAVE_MS: u64 = 5_000;
 
-/// How long the end of a run is waited for whose task is over, in milliseconds: until then it is not known what it has changed.
+/// The time for which the daemon waits for the end of a run whose task is over, in milliseconds: before that, its changes are not known.
 pub const ACP_JAILED_LATE_MS: u64 = 10_000;
 
-/// How much of a turn's differences an editor is shown in its dialog, in bytes.
+/// The part of a turn's differences that an editor's dialog shows, in bytes.
 pub const ACP_JAILED_DIFF_BYTES_MAX: usize = 64 << 10;
 
-/// Turns that an editor is told of again when it takes up a session: as many as one page of tasks has.
+/// Turns that an editor is shown again when it takes up a session: as many as one page of tasks has.
 pub const ACP_JAILED_PAST_MAX: usize = 50;
 
-/// How much of what was said in a turn it is told again, in bytes.
+/// The part of each turn's text that it is shown again, in bytes.
 pub const ACP_JAILED_PAST_TEXT_MAX: usize = 64 << 10;
 
-/// How long the preparation of a session may hold up the editor's messages, in milliseconds: it looks for the repository.
+/// The longest time that the preparation of a session may delay the editor's messages, in milliseconds: it looks for the repository.
 pub const ACP_PROXY_SETUP_MS_MAX: u64 = 2_000;
 
-/// How long a permission request waits in the queue, in milliseconds: as long as its editor shows it, and at most a day.
+/// The time for which a permission request waits in the queue, in milliseconds: as long as its editor shows it, and at most a day.
 pub const ACP_PROXY_PATIENCE_MS: u64 = 24 * 60 * 60 * 1000;

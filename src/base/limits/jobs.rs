@@ -3,7 +3,7 @@
 /// Jobs that are not over.
 pub const JOBS_LIVE_MAX: usize = 1_000;
 
-/// Those of them that were asked for from one tree of processes.
+/// The number of these that may come from one tree of processes.
 pub const JOBS_OF_ONE_MAX: usize = JOBS_LIVE_MAX / 4;
 
 /// Jobs that are over and remembered; the oldest are forgotten first.
@@ -12,17 +12,17 @@ pub const JOBS_KEPT_MAX: usize = 500;
 /// Changes of progress that a listener may be behind before it misses some.
 pub const PULSES_BUFFERED: usize = 1_024;
 
-/// Bytes of a job's log; what its workers say beyond is not kept.
+/// Bytes of a job's log; further output of its workers is not kept.
 pub const JOB_LOG_BYTES_MAX: u64 = 64 << 20;
 
 /// Bytes of the logs of all jobs; the oldest go first.
 pub const JOB_LOGS_BYTES_MAX: u64 = 1 << 30;
 
-/// Of what a job's workers have said, so many bytes are shown to editors. A6s 6.3.
+/// The part of the output of a job's workers that editors are shown, in bytes. A6s 6.3.
 pub const JOB_OUTPUT_BYTES_MAX: usize = 256 << 10;
 
 /// The longest answer in words, in bytes. A6s 6.5.
 pub const JOB_ANSWER_BYTES_MAX: usize = 200 << 10;
 
-/// Of what a worker said last, so many bytes are in the reason of its job's failure. A6s 6.2.
+/// The part of a worker's last output that the reason of its job's failure has, in bytes. A6s 6.2.
 pub const JOB_ERROR_BYTES_MAX: usize = 2 << 10;

@@ -1,7 +1,7 @@
 //! Bounds of merges.
 
-/// Branches of one merge, or of one request to the queue: their pairs are compared, and there are half as
-/// many as its square.
+/// Branches of one merge, or of one request to the queue: their pairs are compared, about half the square of their
+/// number.
 pub const MERGE_BRANCHES_MAX: usize = 100;
 
 /// Branches that wait in the queue.
@@ -10,29 +10,28 @@ pub const MERGES_WAITING_MAX: usize = 500;
 /// Entries that are remembered after they were merged or set aside; older ones are in the journal alone.
 pub const MERGES_OVER_MAX: usize = 200;
 
-/// Answer of git's to one question of a merge, in bytes: a list of 100,000 files with long names fits.
+/// Git's answer to one question of a merge, in bytes: a list of 100,000 files with long names fits.
 pub const MERGE_ANSWER_BYTES_MAX: u64 = 64 << 20;
 
-/// How long git may take for one step of a merge, in seconds.
+/// The longest time that git may take for one step of a merge, in seconds.
 pub const MERGE_GIT_SECONDS_MAX: u64 = 120;
 
-/// Files that a branch may change, to be merged here.
+/// Files that a branch to be merged may change.
 pub const MERGE_FILES_MAX: usize = 50_000;
 
-/// Source files of one tree in which calls are looked for; in a larger tree, only what the branches change is
-/// looked at.
+/// Source files of one tree in which calls are searched; in a larger tree, only the branches' changes are examined.
 pub const MERGE_SOURCES_MAX: usize = 5_000;
 
-/// Conflicts that are told of one branch; more are counted.
+/// Conflicts that are reported for one branch; more are counted.
 pub const MERGE_TOLD_MAX: usize = 50;
 
-/// How often a branch is merged again because another one has moved the trunk meanwhile.
+/// The number of times that a branch is merged again because another one has moved the trunk meanwhile.
 pub const MERGE_TRIES_MAX: usize = 5;
 
-/// Bytes of the end of a failed check's output that its owner is told.
+/// Bytes from the end of a failed check's output that the branch's owner gets.
 pub const MERGE_CHECK_TOLD_BYTES_MAX: usize = 4_096;
 
-/// Commits of a branch in which its owner is looked for.
+/// Commits of a branch in which its owner is searched.
 pub const MERGE_COMMITS_MAX: usize = 500;
 
 /// Conflicts that a model is given; more are counted.

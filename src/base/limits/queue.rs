@@ -3,20 +3,20 @@
 /// Tasks that one task may wait for. A build waits for its parts, and an asker lists these by hand.
 pub const AFTER_MAX: usize = 32;
 
-/// Attempts that may follow the first one; more would hide what is wrong.
+/// Attempts that may follow the first one; more would hide the problem.
 pub const RETRIES_MAX: u32 = 5;
 
-/// Longest wait for the next attempt, in milliseconds: an hour.
+/// The longest wait for the next attempt, in milliseconds: an hour.
 pub const RETRY_DELAY_MS_MAX: u64 = 60 * 60 * 1000;
 
 /// Pools of workers. They are written by hand.
 pub const POOLS_MAX: usize = 32;
 
-/// Tasks that may wait for a place in one pool; all unfinished tasks are no more.
+/// Tasks that may wait for a place in one pool; as many as all unfinished tasks.
 pub const POOL_WAITING_MAX: u32 = 10_000;
 
-/// Longest label of a host, in bytes.
+/// The longest label of a host, in bytes.
 pub const LABEL_LEN_MAX: usize = 64;
 
-/// Waiting tasks that are looked through for a circle, before a delegation is refused as one that could begin one.
+/// Waiting tasks that are searched for a circle; beyond that, a delegation is refused because it could begin one.
 pub const CIRCLE_LOOKED_AT_MAX: usize = 20_000;

@@ -1,69 +1,69 @@
 //! Bounds of the store.
 
-/// The largest store, in bytes, that a start looks through page by page: a fifth of a second. A larger one is
-/// looked through by `provost doctor`.
+/// The largest store, in bytes, whose pages a start checks one by one: a fifth of a second. `provost doctor` checks
+/// a larger one.
 pub const STORE_CHECKED_BYTES_MAX: u64 = 64 << 20;
 
 /// Events between two checkpoints of the journal, each of which waits for the disk.
 pub const CHECKPOINT_EVERY: u64 = 1_000;
 
-/// How long a checkpoint waits after the one before it, in milliseconds, where more events come.
+/// The time for which a checkpoint waits after the one before it, in milliseconds, if more events come.
 pub const CHECKPOINT_PAUSE_MS: u64 = 1_000;
 
-/// Events after which a checkpoint does not wait: what a start has to verify at most.
+/// Events after which a checkpoint does not wait: the most that a start has to verify.
 pub const CHECKPOINT_EVENTS_MAX: u64 = 8_000;
 
-/// By how much numbers of approvals, effects and messages jump after a stop that was not clean. Commits that do
-/// not wait for the disk may be lost with the machine's power, and the numbers in them had been shown; this is
-/// more of them than fit between two syncs of the store.
+/// By how much numbers of approvals, effects and messages jump after a stop that was not clean. Commits that do not
+/// wait for the disk may be lost with the machine's power, although the numbers in them were shown; this is more of
+/// them than fit between two syncs of the store.
 pub const NUMBERS_SKIPPED: u64 = 100_000;
 
-/// Pages in the store's write-ahead log before they are moved to the database, at 4 KiB each. Larger makes
+/// Pages in the store's write-ahead log before they are moved to the database, at 4 KiB each. A larger number makes
 /// commits cheaper and the first start after a crash slower.
 pub const WAL_PAGES: u32 = 4_000;
 
-/// How long a backup waits for a program that holds the database, in milliseconds.
+/// The time for which a backup waits for a program that holds the database, in milliseconds.
 pub const BACKUP_WAIT_MS_MAX: u64 = 10_000;
 
-/// Longest search, in bytes: more than a person types.
+/// The longest search, in bytes: more than a person types.
 pub const SEARCH_LEN_MAX: usize = 300;
 
-/// Words of a search; each is one more list to go through.
+/// Words of a search; each is one more list to search.
 pub const SEARCH_WORDS_MAX: usize = 12;
 
-/// Rows of each kind in one page of a search: some screens of them.
+/// Rows of each kind in one page of a search: some screens.
 pub const SEARCH_ROWS_MAX: usize = 100;
 
-/// Events that one page of a search reads at most; further ones are on the next page.
+/// The highest number of events that one page of a search reads; further ones are on the next page.
 pub const SEARCH_LOOKED_AT_MAX: usize = 2_000;
 
-/// Text of one task or event that can be searched, in bytes: some screens of it.
+/// The text of one task or event that can be searched, in bytes: some screens.
 pub const SEARCH_TEXT_BYTES_MAX: usize = 64 << 10;
 
-/// Characters around a word that was found: one line of a wide screen.
+/// Characters around a match: one line of a wide screen.
 pub const SEARCH_EXCERPT_CHARS: usize = 160;
 
-/// Events that are taken into the index of words at a time, so that no command waits long for it.
+/// Events that are indexed at a time, so that no command waits long for it.
 pub const INDEX_BITE: u32 = 100;
 
-/// The most text, in bytes, that the search takes in at a time.
+/// The most text that is indexed at a time, in bytes.
 pub const INDEX_BITE_BYTES_MAX: usize = 256 << 10;
 
-/// How long new events wait for others before they are taken into the index, in milliseconds: a few large pieces are cheaper to
-/// search than many small ones. A search does not wait.
+/// The time for which new events wait for others before they are indexed, in milliseconds: a few large pieces are
+/// cheaper to search than many small ones. A search does not wait.
 pub const INDEX_AFTER_MS: u64 = 1_000;
 
-/// Bites that a search has made at most before it looks; what is behind those is found a little later, and the answer says so.
+/// The highest number of portions that are indexed before a search looks; the rest is found a little later, and the answer says so.
 pub const INDEX_BITES_BEFORE_SEARCH: u32 = 20;
 
 /// Tasks of one page.
 pub const TASK_PAGE_MAX: usize = 200;
 
-/// Finished tasks that are read for one page of those that pass a filter; a page may be short, and then says where to go on.
+/// Finished tasks that are read for one page of those that pass a filter; a page may be short, and then says where to continue.
 pub const TASK_PAGE_SCANNED_MAX: usize = 1_000;
 
-/// How much of a goal is compared with the words of a filter, in bytes: some screens of it.
+/// The part of a goal that is compared with the words of a filter, in bytes: some screens.
 pub const TASK_TEXT_LOOKED_AT: usize = 16 << 10;
 
-/// What has to be free on the disk of the store before a person is told, in bytes: room for some hours of busy agents.
+/// The free space on the disk of the store below which a person is told, in bytes: room for some hours of busy agents.
 pub const DISK_FREE_BYTES_MIN: u64 = 512 << 20;

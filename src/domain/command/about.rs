@@ -4,7 +4,7 @@ use super::Command;
 use provost_base::TaskId;
 
 impl Command {
-    /// The task whose finished record the core needs to decide, when it is not among the unfinished ones.
+    /// Returns the task whose finished record the core needs for its decision, if the task is not unfinished.
     pub fn names_task(&self) -> Option<&TaskId> {
         match self {
             Command::Delegate(it) => Some(&it.task),
@@ -24,7 +24,7 @@ impl Command {
         }
     }
 
-    /// The tasks whose finished records the core needs as well: those that a delegation waits for.
+    /// Returns the tasks whose finished records the core needs as well: those that a delegation waits for.
     pub fn waits_for(&self) -> &[TaskId] {
         match self {
             Command::Delegate(it) => it.after(),
@@ -32,7 +32,7 @@ impl Command {
         }
     }
 
-    /// Whether it ends something of the caller's and begins nothing.
+    /// Checks whether the command only ends something of the caller, and begins nothing.
     pub fn gives_back(&self) -> bool {
         matches!(
             self,

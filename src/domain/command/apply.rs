@@ -6,22 +6,22 @@ use serde_json::json;
 use crate::{AppliedFile, ApplyFile, Taking};
 use provost_base::{AgentId, ApplyId, Digest, Json, RepoPath, TaskId};
 
-/// Write files in the workspace: what a worker has made, or what was there before an apply.
+/// Write files in the workspace: a worker's changes, or the contents from before an apply.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct ApplyFiles {
-    /// Of everything that is to be written: what an approver approves, and how the same call is recognised.
+    /// The digest of all contents to write: an approver approves it, and a repeated call is recognised by it.
     pub digest: Digest,
-    /// The files that are to be written or removed, as an approver sees them.
+    /// The files to write or remove, as an approver sees them.
     pub files: Vec<ApplyFile>,
-    /// Those of them that run later, or are instructions for agents.
+    /// Those of the files that run later, or are instructions for agents.
     #[serde(default)]
     pub later: Vec<RepoPath>,
-    /// As much of the difference as is shown.
+    /// The difference, as much of it as is shown.
     #[serde(default)]
     pub diff: Box<str>,
-    /// The apply that is to be undone.
+    /// The apply that this one undoes.
     pub undoes: Option<ApplyId>,
-    /// The task whose changes they are; `None` where they are no task's.
+    /// The task that made the changes; `None` if they are no task's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub of: Option<TaskId>,
     /// The worker of that task, for an approver.
@@ -30,7 +30,7 @@ pub struct ApplyFiles {
 }
 
 impl ApplyFiles {
-    /// The details that an approver is shown.
+    /// Returns the details that an approver is shown.
     pub fn shown(&self) -> Json {
         let one = |it: &ApplyFile| format!("{} {}", if it.gone { "delete" } else { "write" }, it.path);
         let files: Vec<String> = self.files.iter().map(one).collect();
@@ -42,12 +42,12 @@ impl ApplyFiles {
     }
 }
 
-/// The apply may begin.
+/// The answer: the apply may begin.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ApplyBegun {
     /// The number of the apply, which its reports name.
     pub apply: ApplyId,
-    /// Whether an approval exists for exactly this.
+    /// Whether an approval exists for exactly these contents.
     pub granted: bool,
 }
 
@@ -60,7 +60,7 @@ pub struct TellApplied {
     pub by: AgentId,
     /// The files, each with its digests before and after.
     pub files: Vec<AppliedFile>,
-    /// What it does with the changes of a task; `None` where they are no task's.
+    /// The effect on the changes of a task; `None` if the files are no task's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub takes: Option<Taking>,
 }
@@ -78,11 +78,11 @@ pub struct EndApply {
     pub by: AgentId,
     /// Files that it has written.
     pub applied: u32,
-    /// Files that needed nothing.
+    /// Files that already had the right content.
     pub skipped: u32,
     /// Files that it could not write.
     pub errors: u32,
-    /// Whether the daemon ended in the middle of it, and it was settled at the next start.
+    /// Whether the daemon ended in the middle of the apply, which was then settled at the next start.
     pub broken_off: bool,
 }
 
@@ -90,33 +90,33 @@ pub struct EndApply {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ApplyEnded;
 
-/// Say that the commit which holds what a task's run has changed is in a branch of the user's.
+/// Report that the commit with the changes of a task's run is in a branch of the user.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct NoteMerged {
     /// The task of that run.
     pub task: TaskId,
-    /// The branch into which it was merged.
+    /// The branch into which the commit was merged.
     pub into: Box<str>,
 }
 
-/// It is on record.
+/// The answer: the merge is on record.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct MergedNoted;
 
-/// Forget for good what a task's run has changed in its private copy.
+/// Forget for good the changes that a task's run made in its private copy.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct DiscardChanges {
     /// The task of that run.
     pub task: TaskId,
-    /// Files that are kept of it on the disk.
+    /// The number of files on the disk that are kept of the run.
     pub files: u32,
 }
 
 /// The changes are forgotten.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ChangesDiscarded {
-    /// Files that were kept.
+    /// The number of files that were kept.
     pub files: u32,
-    /// Whether they had been discarded before.
+    /// Whether the changes had been discarded before.
     pub already: bool,
 }

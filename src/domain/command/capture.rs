@@ -5,33 +5,33 @@ use serde::{Deserialize, Serialize};
 use crate::{Failure, Picture, Principal};
 use provost_base::{EffectId, TaskId};
 
-/// A picture is about to be taken: may it still?
+/// Ask whether a picture that is about to be taken may still be taken.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct BeginCapture {
-    /// The owed effect this carries out.
+    /// The owed effect that this carries out.
     pub effect: EffectId,
-    /// The task that the picture is the result of.
+    /// The task whose result is the picture.
     pub task: TaskId,
-    /// The principal that asked, as the effect has it.
+    /// The principal that asked, as the effect names it.
     pub asker: Principal,
 }
 
-/// The picture may be taken. The answer is a refusal where it may not be.
+/// The answer: the picture may be taken. It is a refusal if it may not.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CaptureBegun;
 
-/// A picture was taken, or was not.
+/// Report that a picture was taken, or was not.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct EndCapture {
-    /// The owed effect this settles.
+    /// The owed effect that this settles.
     pub effect: EffectId,
-    /// The task that the picture is the result of.
+    /// The task whose result is the picture.
     pub task: TaskId,
-    /// The picture, or why there is none.
+    /// The picture, or the reason why there is no picture.
     pub end: Shot,
 }
 
-/// How the taking of a picture ended.
+/// The outcome of taking a picture.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Shot {

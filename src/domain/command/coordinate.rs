@@ -12,14 +12,14 @@ use provost_base::{
 /// wit `register`: a name for people beside the session id.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct NameAgent {
-    /// The name; several agents may have the same.
+    /// The name; several agents may have the same one.
     pub name: Box<str>,
 }
 
 /// The agent has a name and a number.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct AgentNamed {
-    /// Counted from 1; never given twice.
+    /// The agent's number: counted from 1, never given twice.
     pub number: u64,
 }
 
@@ -30,43 +30,43 @@ pub struct AcquireLock {
     pub at: SymbolPath,
     /// The symbol, as the caller wrote it.
     pub asked: Box<str>,
-    /// How long the lock is held without a refresh, from now.
+    /// The time for which the lock is held without a refresh, from now.
     pub ttl: Ttl,
-    /// Whether a refresh never ends before the lock would have: the caller has named no time of its own, or wants no
-    /// less.
+    /// Whether a refresh never shortens the lock: the caller has named no time of its own, or wants at least the
+    /// time that is left.
     #[serde(default)]
     pub keeps_longer: bool,
-    /// How long to wait for it when another agent has it; `None` to be refused at once.
+    /// The time to wait for the lock while another agent has it; `None` to be refused at once.
     pub wait: Option<Ttl>,
     /// The place in the queue that the caller was given before.
     pub ticket: Option<Ticket>,
     /// The purpose, for others to read; a refresh without one keeps the lock's.
     pub reason: Option<Box<str>>,
-    /// The process with which it ends; a refresh without one keeps the lock's.
+    /// The process with which the lock ends; a refresh without a process keeps the lock's.
     pub process: Option<ProcessMark>,
-    /// Whether the door ties it to a session instead, so that a refresh keeps no process.
+    /// Whether the door ties the lock to a session instead, so that a refresh keeps no process.
     #[serde(default)]
     pub in_session: bool,
-    /// Which grants of the caller's own agent are in the way, too.
+    /// The grants of the caller's own agent that block the request, too.
     #[serde(default)]
     pub apart: Apart,
-    /// Where it ends with the commit of its file; a refresh without it keeps the lock's.
+    /// Set if the lock ends with the commit of its file; a refresh without it keeps the lock's.
     #[serde(default)]
     pub until_commit: Option<UntilCommit>,
-    /// The facts that were read about the symbol before the submit.
+    /// The facts about the symbol that were read before the submit.
     pub seen: SymbolFacts,
 }
 
-/// Which grants of an agent are in the way of its own request.
+/// The grants of an agent that block its own request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Apart {
     /// None: the request refreshes what the agent has.
     #[default]
     FromNone,
-    /// Those for other processes: several commands of one agent take turns.
+    /// Grants to other processes: several commands of one agent take turns.
     FromOtherProcesses,
-    /// All: the request is for something that the agent does not have yet.
+    /// All: the request is for a lock that the agent does not have yet.
     FromAll,
 }
 
@@ -76,13 +76,13 @@ pub enum Apart {
 pub struct SymbolFacts {
     /// Whether the file defines it.
     pub known: SymbolPresence,
-    /// The other names by which it goes in its file: `Session.renew` for `renew`, and the other way round.
+    /// The other names of the symbol in its file: `Session.renew` for `renew`, and the other way round.
     pub names: Vec<Box<str>>,
-    /// Symbols that call it, one step away, in any file.
+    /// Symbols in any file that call it directly.
     pub callers: Vec<SymbolPath>,
-    /// Symbols that it calls, one step away, in any file.
+    /// Symbols in any file that it calls directly.
     pub callees: Vec<SymbolPath>,
-    /// Why callers or callees may be missing here.
+    /// The reasons why callers or callees may be missing here.
     pub gaps: Vec<Box<str>>,
 }
 
@@ -90,10 +90,10 @@ pub struct SymbolFacts {
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SymbolPresence {
-    /// The daemon did not look, or has nothing to look at: it does not read the file's language.
+    /// The daemon did not look, or cannot: it does not read the file's language.
     #[default]
     Unasked,
-    /// There is no such file.
+    /// The file does not exist.
     NoFile,
     /// The file defines the symbol.
     Found,
@@ -105,33 +105,33 @@ pub enum SymbolPresence {
     Unreadable(Box<str>),
 }
 
-/// How an acquisition went.
+/// The outcome of a request for a lock.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Locked {
-    /// The caller has it.
+    /// The caller has the lock.
     Held {
         /// The lock as it is now, with its grant and its end.
         lock: Arc<Lock>,
-        /// Whether the caller did not have it before. If the caller goes before it reads this answer, the
-        /// lock is given back.
+        /// Whether the caller did not have the lock before. If the caller goes away before it reads this answer,
+        /// the lock is given back.
         fresh: bool,
         /// Facts that the caller should know, at most `WARNINGS_MAX`.
         warnings: Vec<Warning>,
-        /// How many further warnings there are.
+        /// The number of further warnings.
         more: usize,
     },
-    /// Another agent has it; the caller waits, and asks again with this ticket when something has changed.
+    /// Another agent has the lock; the caller waits, and asks again with this ticket when something has changed.
     Queued {
-        /// The caller's place in the queue, to ask again with.
+        /// The caller's place in the queue, with which it asks again.
         ticket: Ticket,
-        /// How many wait before it.
+        /// The number of requests that wait before it.
         ahead: usize,
         /// When the caller loses its place, unless it asks again before.
         until: Timestamp,
     },
 }
 
-/// Something that the holder of a lock should know. None of them is a refusal.
+/// A fact that the holder of a lock should know. No warning is a refusal.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Warning {
     /// Another agent has locked a symbol that calls this one.
@@ -150,11 +150,11 @@ pub enum Warning {
     },
     /// Callers and callees may be missing from the warnings, for this reason.
     Incomplete(Box<str>),
-    /// Another agent has locked what this symbol is part of.
+    /// Another agent has locked a symbol that contains this one.
     Inside(Arc<Lock>),
     /// Another agent has locked a part of this symbol.
     Around(Arc<Lock>),
-    /// Another agent has announced a change of this.
+    /// Another agent has announced a change of this symbol.
     Intended(Arc<Intent>),
     /// Another agent has the file, or a part of it, through another door.
     Elsewhere(Arc<Reservation>),
@@ -166,24 +166,24 @@ pub enum Warning {
     Unknown,
     /// Several symbols of the file have this name, and this lock is for none of them: their full names.
     Ambiguous(Vec<Box<str>>),
-    /// The file could not be read as code, for this reason; what depends on that is missing here.
+    /// The file could not be read as code, for this reason; warnings that depend on its code are missing.
     Unreadable(Box<str>),
 }
 
-/// Take or renew leases on what a write touches: all of them, or none.
+/// Take or renew leases on the places that a write touches: all of them, or none.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct HoldPlaces {
     /// The symbols and files that the write touches, each once.
     pub places: Vec<PlaceToHold>,
     /// The files that the write is about.
     pub files: Vec<RepoPath>,
-    /// The other agents' grants in these files; the service has found that none of them is in the way of this write.
+    /// The other agents' grants in these files; the service has found that none of them blocks this write.
     pub seen: Vec<Fence>,
     /// The top of the work tree in which the agent writes.
     pub tree: Box<str>,
-    /// The commit that the work tree is at; `None` where that is not known.
+    /// The commit that the work tree is at; `None` if it is not known.
     pub commit: Option<Box<str>>,
-    /// Folders of files that are repositories of their own, each with the commit that it is at.
+    /// Folders of these files that are repositories of their own, each with the commit that it is at.
     #[serde(default)]
     pub nested: Vec<(RepoPath, Option<Box<str>>)>,
     /// The subagent of the session that writes.
@@ -193,7 +193,7 @@ pub struct HoldPlaces {
 }
 
 impl HoldPlaces {
-    /// The commit that the repository around a file is at.
+    /// Returns the commit of the repository that contains a file.
     pub(crate) fn commit_around(&self, file: &RepoPath) -> Option<&str> {
         let is_in = |folder: &RepoPath| {
             file.as_str().strip_prefix(folder.as_str()).is_some_and(|it| it.starts_with('/'))
@@ -206,18 +206,18 @@ impl HoldPlaces {
 /// A symbol that a write touches, or a whole file.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct PlaceToHold {
-    /// The symbol, by its whole path; without one, the file.
+    /// The symbol, by its whole path; without a symbol, the file.
     pub at: SymbolPath,
     /// The other names of the same symbol.
     pub names: Vec<Box<str>>,
 }
 
-/// How a write stands.
+/// The outcome of a request to hold places.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum PlacesHeld {
-    /// The caller has what it touches: the leases and locks by which it has it.
+    /// The caller holds the places that its write touches, by these leases and locks.
     Held(Vec<Arc<Lock>>),
-    /// Another agent has been granted something there since the look; nothing has changed.
+    /// Another agent got a grant there after the service had looked; nothing has changed.
     Overtaken,
 }
 
@@ -228,36 +228,36 @@ pub struct FreeCommitted {
     pub tree: Box<str>,
     /// The commit that it is at now; a lease that was taken at this commit stays.
     pub commit: Box<str>,
-    /// Files that are as committed there.
+    /// Files whose content is as committed there.
     pub files: Vec<RepoPath>,
 }
 
 /// The leases are free.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CommittedFreed {
-    /// How many were freed.
+    /// The number of leases that were freed.
     pub count: usize,
 }
 
-/// Take all that a task's worker needs, or wait for it.
+/// Take all resources that a task's worker needs, or wait for them.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct TakeNeeds {
-    /// The task whose run is to begin.
+    /// The task whose run is about to begin.
     pub task: TaskId,
-    /// How long its run lasts at most.
+    /// The longest time that its run may take.
     pub lasts: Ttl,
 }
 
-/// How the task stands with what it needs.
+/// The outcome of a request for the resources of a task.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum NeedsTaken {
-    /// It has all of it.
+    /// The task has all of them.
     Held,
-    /// It waits, and asks again when something is free.
+    /// The task waits, and the daemon asks again when a resource is free.
     Waits {
-        /// The first of what it lacks.
+        /// The first resource that the task lacks.
         wanted: Box<str>,
-        /// The agent that has it, or has waited for it longer; with the grant of that agent.
+        /// The agent that has the resource, or has waited for it longer, with that agent's grant.
         by: Box<Rival>,
     },
 }
@@ -267,7 +267,7 @@ pub enum NeedsTaken {
 pub struct ReleaseLock {
     /// The symbol to release, in the file's one spelling.
     pub at: SymbolPath,
-    /// Only if it still is this grant.
+    /// Release the lock only if it still is this grant.
     pub fence: Option<Fence>,
     /// Release it for any holder; this needs the right to operate.
     pub force: bool,
@@ -287,16 +287,16 @@ pub struct LeaveQueue {
     pub ticket: Ticket,
 }
 
-/// The caller is not in the queue any more.
+/// The caller is no longer in the queue.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct QueueLeft;
 
-/// The caller's session ends: its locks and places in queues are free.
+/// Report the end of the caller's session: its locks and places in queues are freed.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Leave {
     /// Whether its intents are abandoned, too.
     pub intents: bool,
-    /// Only what ends with this process: another one of the same name goes on.
+    /// Free only what ends with this process: another process of the same name goes on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub process: Option<ProcessMark>,
 }
@@ -310,10 +310,10 @@ pub struct HasLeft {
     pub intents: usize,
 }
 
-/// Locks whose holders are gone.
+/// Free locks whose holders are gone.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct ReapLocks {
-    /// The locks, each only if it still is this grant.
+    /// The locks, each of which is freed only if it still is this grant.
     pub locks: Vec<(SymbolPath, Fence)>,
     /// The reason, for the log.
     pub why: Box<str>,
@@ -322,28 +322,28 @@ pub struct ReapLocks {
 /// The locks are free.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LocksReaped {
-    /// How many locks were freed; the others had another grant by then.
+    /// The number of locks that were freed; the others have got another grant meanwhile.
     pub count: usize,
 }
 
-/// Files that were renamed: the locks in them go along.
+/// Report files that were renamed: the locks in them go along.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct FollowLocks {
-    /// Each file as it was called before, and as it is called now.
+    /// Each file's old name and new name.
     pub moves: Vec<(RepoPath, RepoPath)>,
 }
 
 /// The locks are under the files' new names.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LocksFollowed {
-    /// How many locks have gone along.
+    /// The number of locks that have gone along.
     pub count: usize,
 }
 
 /// Announce a change. wit `intent.declare`.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct DeclareIntent {
-    /// The door chooses it, since the core knows no chance.
+    /// The id; the door chooses it, since the core has no random source.
     pub id: IntentId,
     /// The change, in words.
     pub description: Box<str>,
@@ -351,17 +351,17 @@ pub struct DeclareIntent {
     pub files: Vec<IntendedFile>,
     /// The symbols in those files that will change; none for whole files.
     pub symbols: Vec<Box<str>>,
-    /// How long until it lapses by itself; `None` for the longest time that is accepted.
+    /// The time until the intent lapses by itself; `None` for the longest time that is accepted.
     pub ttl: Option<Ttl>,
-    /// Calls from one of those symbols: which symbol, and what it calls.
+    /// Calls from one of those symbols: the symbol, and the symbol that it calls.
     pub calls: Vec<(SymbolPath, SymbolPath)>,
-    /// Calls of one of those symbols: which symbol, and its caller.
+    /// Calls to one of those symbols: the symbol, and its caller.
     #[serde(default)]
     pub callers: Vec<(SymbolPath, SymbolPath)>,
-    /// Why some of these may be missing.
+    /// The reasons why some of these calls may be missing.
     #[serde(default)]
     pub gaps: Vec<Box<str>>,
-    /// Where the symbols of others' intents in the same files are by now.
+    /// The present places of the symbols of other agents' intents in the same files.
     pub fresh: Vec<FreshSpans>,
     /// The grants of locks that were taken for this change.
     #[serde(default)]
@@ -373,22 +373,22 @@ pub struct DeclareIntent {
 pub struct IntendedFile {
     /// The path, in its one spelling.
     pub path: RepoPath,
-    /// As the caller wrote it.
+    /// The path, as the caller wrote it.
     pub asked: Box<str>,
-    /// Where its symbols are; none when the file defines none of them.
+    /// The places of the intent's symbols; empty if the file defines none of them.
     pub spans: Vec<Span>,
-    /// Other names of the intent's symbols in this file: which symbol by its place in the list, and the name.
+    /// Other names of the intent's symbols in this file: the symbol's place in the list, and the name.
     pub names: Vec<(u32, Box<str>)>,
 }
 
-/// Where the symbols of an intent are in one file.
+/// The places of an intent's symbols in one file.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct FreshSpans {
     /// The intent whose symbols were looked for.
     pub intent: IntentId,
     /// The file in which they were looked for.
     pub file: RepoPath,
-    /// The bytes of the symbols that the file has by now.
+    /// The ranges of bytes of the symbols that the file has now.
     pub spans: Vec<Span>,
 }
 
@@ -397,50 +397,50 @@ pub struct FreshSpans {
 pub struct Declared {
     /// The intent as it was recorded.
     pub intent: Arc<Intent>,
-    /// What others have in the same places, at most `WARNINGS_MAX`.
+    /// Others' claims in the same places, at most `WARNINGS_MAX`.
     pub conflicts: Vec<Conflict>,
-    /// How many further conflicts there are.
+    /// The number of further conflicts.
     pub more: usize,
 }
 
-/// Something that an intent collides with. Never a refusal.
+/// Something that an intent collides with. A conflict is never a refusal.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Conflict {
-    /// None is known to be there, but callers and callees may be missing, for this reason.
+    /// No conflict is known, but callers and callees may be missing, for this reason.
     Incomplete(Box<str>),
-    /// Another's intent for the same place.
+    /// Another agent's intent for the same place.
     Overlap(Arc<Intent>),
-    /// Another's lock on one of its symbols.
+    /// Another agent's lock on a symbol of the intent.
     Locked {
         /// The symbol, as the intent names it.
         symbol: SymbolPath,
         /// The other agent's lock on that symbol.
         lock: Arc<Lock>,
     },
-    /// One of its symbols calls what another has locked.
+    /// A symbol of the intent calls a symbol that another agent has locked.
     Chain {
         /// The symbol, as the intent names it.
         symbol: SymbolPath,
-        /// The lock on what it calls.
+        /// The lock on the called symbol.
         lock: Arc<Lock>,
     },
-    /// Another agent has locked a symbol that calls one of its symbols.
+    /// Another agent has locked a symbol that calls a symbol of the intent.
     CallerLocked {
         /// The symbol, as the intent names it.
         symbol: SymbolPath,
         /// The lock on its caller.
         lock: Arc<Lock>,
     },
-    /// Another's lock inside a file that is intended as a whole, or in, or around, one of its symbols.
+    /// Another agent's lock in a file that is intended as a whole, or inside or around a symbol of the intent.
     Within(Arc<Lock>),
-    /// Another agent's hold on one of its files through another door.
+    /// Another agent's hold on a file of the intent through another door.
     Elsewhere(Meeting),
 }
 
-/// Say how an intent goes on. wit `intent.update`.
+/// Change the status of an intent. wit `intent.update`.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct UpdateIntent {
-    /// The intent to move.
+    /// The intent to update.
     pub id: IntentId,
     /// Active, resolved or abandoned.
     pub to: IntentStatus,
@@ -453,34 +453,34 @@ pub struct IntentUpdated {
     pub intent: Arc<Intent>,
 }
 
-/// Files have changed, and symbols of intents with them.
+/// Report that files have changed, and with them the places of intents' symbols.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct RefreshIntents {
-    /// The places of the symbols by now, for each intent and file.
+    /// The present places of the symbols, for each intent and file.
     pub spans: Vec<FreshSpans>,
 }
 
 /// The intents are up to date.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct IntentsRefreshed {
-    /// How many intents had their symbols elsewhere.
+    /// The number of intents whose symbols have moved.
     pub moved: usize,
 }
 
 /// Offer a contract on a symbol's signature as it is on disk. wit `contract.propose`.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct ProposeContract {
-    /// The door chooses it, since the core knows no chance.
+    /// The id; the door chooses it, since the core has no random source.
     pub id: ContractId,
-    /// The symbol that it is about, in the file's one spelling and under its full name.
+    /// The symbol that the contract is about, in the file's one spelling and under its full name.
     pub at: SymbolPath,
     /// The symbol, as the caller wrote it.
     pub asked: Box<str>,
     /// The signature, for people.
     pub signature: Box<str>,
-    /// The signature, to compare by.
+    /// The signature in the form by which it is compared.
     pub canon: Box<str>,
-    /// The branch of the caller's work tree; `None` where that is on none.
+    /// The branch of the caller's work tree; `None` if it is on no branch.
     #[serde(default)]
     pub branch: Option<Box<str>>,
 }
@@ -492,7 +492,7 @@ pub struct ContractProposed {
     pub contract: Arc<Contract>,
 }
 
-/// Accept or reject what another agent has offered. wit `contract.respond`.
+/// Accept or reject another agent's contract. wit `contract.respond`.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct AnswerContract {
     /// The contract to answer.
@@ -508,7 +508,7 @@ pub struct ContractAnswered {
     pub contract: Arc<Contract>,
 }
 
-/// Take an offer back. What was accepted binds both, and is only replaced by another contract that is accepted; a
+/// Take an offer back. An accepted contract binds both agents and is only replaced by another accepted contract; a
 /// person may end it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct WithdrawContract {
@@ -516,28 +516,28 @@ pub struct WithdrawContract {
     pub id: ContractId,
 }
 
-/// The contract does not bind any agent any more.
+/// The contract binds no agent any more.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ContractWithdrawn {
     /// The contract as it was withdrawn.
     pub contract: Arc<Contract>,
 }
 
-/// Files that were renamed with what contracts say of them unchanged.
+/// Report files that were renamed while the signatures in their contracts stayed the same.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct FollowContracts {
-    /// The contracts, and the files in which they are looked for from now on, too.
+    /// The contracts, and the file in which each is looked for from now on, too.
     pub moves: Vec<(ContractId, RepoPath)>,
 }
 
 /// The contracts are looked for in the new files, too.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ContractsFollowed {
-    /// How many contracts had not been looked for there.
+    /// The number of contracts that were not looked for there before.
     pub count: usize,
 }
 
-/// The lock that a request meets, or an agent that waits for it already.
+/// The lock that blocks a request, or an earlier request that waits for the same lock.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Rival {
     /// The agent that has the lock, or waits for it already.
@@ -548,7 +548,7 @@ pub struct Rival {
     pub until: Timestamp,
     /// When the lock, or the wait for it, began.
     pub since: Timestamp,
-    /// The grant; `None` for one who waits, with the next grant coming to them.
+    /// The number of the grant; `None` for an agent that waits and gets the next grant.
     pub fence: Option<Fence>,
     /// The reason that the agent gave, for others to read.
     pub reason: Option<Box<str>>,

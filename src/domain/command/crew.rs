@@ -16,32 +16,32 @@ use provost_base::{AgentId, AssignmentId, HandoffId, RepoPath};
 pub struct JoinCrew {
     /// The program that the caller runs as, in its own words.
     pub tool: Box<str>,
-    /// The part that the caller asks for. Who leads is decided by the crew's rules.
+    /// The role that the caller asks for. The crew's rules decide who leads.
     pub role: Role,
-    /// What the caller can do, in its own words.
+    /// The caller's capabilities, in its own words.
     pub capabilities: Vec<Box<str>>,
 }
 
-/// The caller is one of the crew.
+/// The caller is a member of the crew.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CrewJoined {
-    /// The member as the crew knows it now; it may have another part than it asked for.
+    /// The member as the crew knows it now; its role may differ from the requested one.
     pub member: Arc<Member>,
 }
 
 /// Leave the crew, and free the claims that the caller holds.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct LeaveCrew {
-    /// Whether the caller stays after all if it holds a file: nothing is released then.
+    /// Whether the caller stays if it holds a file: nothing is released then.
     pub only_if_idle: bool,
     /// The contents of the caller's files at this moment, as far as they are known.
     pub contents: BTreeMap<RepoPath, Content>,
 }
 
-/// The caller is not one of the crew.
+/// The caller is not a member of the crew.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CrewLeft {
-    /// Whether it was, and has gone.
+    /// Whether the caller was a member, and has left now.
     pub was_there: bool,
 }
 
@@ -53,21 +53,21 @@ pub struct BeatCrew;
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CrewBeaten;
 
-/// Say what the caller is busy with.
+/// Say what the caller is doing.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct MoveMember {
-    /// What the caller is busy with from now on.
+    /// The standing of the caller from now on.
     pub to: Standing,
 }
 
-/// The crew knows it.
+/// The crew knows the caller's standing.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct MemberMoved;
 
 /// Name the lead of the crew.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct AppointLead {
-    /// The member that is to lead.
+    /// The member that should lead.
     pub agent: AgentId,
 }
 
@@ -113,38 +113,38 @@ pub struct FileReleased {
     pub released: bool,
 }
 
-/// Keep a file from being claimed, or end that. Only the lead may.
+/// Keep a file from being claimed, or end that. Only the lead may do this.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct LockFile {
     /// The file, in its one spelling.
     pub file: RepoPath,
     /// The file's content at this moment.
     pub content: Content,
-    /// Whether the file is to be locked; `false` frees it.
+    /// Whether the file gets locked; `false` frees it.
     pub lock: bool,
 }
 
 /// The file is locked or free, as the lead wanted.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FileLocked {
-    /// Whether it was not so before.
+    /// Whether this has changed the file's state.
     pub changed: bool,
 }
 
 /// Request work from the crew.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct MakeAssignment {
-    /// The door chooses it, since the core knows no chance.
+    /// The id; the door chooses it, since the core has no random source.
     pub id: AssignmentId,
     /// The title, for lists.
     pub title: Box<str>,
     /// The work, in words.
     pub description: Box<str>,
-    /// The agent that is to do it, any name; `None` leaves it to any member.
+    /// The agent that should do it, under any name; `None` leaves it to any member.
     pub to: Option<Box<str>>,
-    /// Files that it is about.
+    /// Files that the work is about.
     pub files: Vec<Box<str>>,
-    /// Ids of assignments that have to be done before.
+    /// Ids of assignments that have to be done before this one.
     pub after: Vec<Box<str>>,
 }
 
@@ -155,15 +155,15 @@ pub struct AssignmentMade {
     pub assignment: Arc<Assignment>,
 }
 
-/// Say how an assignment goes on.
+/// Change the state of an assignment.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct MoveAssignment {
     /// The assignment to move.
     pub id: AssignmentId,
     /// The state that it has from now on.
     pub to: AssignmentState,
-    /// The state that the caller believes it to have; the verb is refused where it has
-    /// another. `None` checks nothing.
+    /// The state that the caller believes the assignment to have; the verb is refused if it has another. `None`
+    /// checks nothing.
     pub expected: Option<AssignmentState>,
 }
 
@@ -177,21 +177,21 @@ pub struct AssignmentMoved {
 /// Offer work to another member, with notes about it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct OfferTransfer {
-    /// The door chooses it, since the core knows no chance.
+    /// The id; the door chooses it, since the core has no random source.
     pub id: HandoffId,
-    /// The member to take it, any name; `None` offers it to all.
+    /// The member that should take it, under any name; `None` offers it to all.
     pub to: Option<Box<str>>,
     /// The assignment that the work is part of.
     pub assignment: Box<str>,
-    /// What was done so far.
+    /// The work that was done so far.
     pub summary: Box<str>,
     /// Files that the sender has changed.
     pub modified: Vec<Box<str>>,
     /// Files that the sender has made.
     pub created: Vec<Box<str>>,
-    /// What the recipient should know.
+    /// Information for the recipient.
     pub context: Box<str>,
-    /// What keeps the work from going on.
+    /// Obstacles that keep the work from going on.
     pub blockers: Vec<Box<str>>,
 }
 
@@ -209,18 +209,18 @@ pub struct AnswerTransfer {
     pub id: HandoffId,
     /// Whether the caller takes the work over; `false` declines it.
     pub accept: bool,
-    /// Why the caller declines; it may be empty.
+    /// The reason why the caller declines; it may be empty.
     pub reason: Box<str>,
 }
 
 /// The handoff has its answer.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TransferAnswered {
-    /// Whether it waited for one until now.
+    /// Whether the handoff waited for an answer until now.
     pub answered: bool,
 }
 
-/// Put something on the timeline.
+/// Put a note on the timeline.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct TakeNote {
     /// The note, in the caller's words.
@@ -231,25 +231,25 @@ pub struct TakeNote {
     pub settles: Option<SettledFile>,
 }
 
-/// A file that an agent says it has changed.
+/// A file that an agent reports as changed.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct ChangedFile {
     /// The file, in its one spelling.
     pub file: RepoPath,
-    /// The file's content by now.
+    /// The file's present content.
     pub content: Content,
-    /// Earlier versions of the file that were kept, in case that another agent has claimed it.
+    /// Earlier versions of the file that were kept, in case another agent has claimed it.
     pub versions: Vec<Version>,
 }
 
-/// A file that is in conflict no more.
+/// A file whose conflict is over.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct SettledFile {
     /// The file, in its one spelling.
     pub file: RepoPath,
     /// The agent whose change counts; it gets the file if it is in the crew. `None` frees the file.
     pub pick: Option<AgentId>,
-    /// The file's content by now, if one of its versions was brought back.
+    /// The file's present content, if one of its versions was brought back.
     pub content: Option<Content>,
 }
 
@@ -260,7 +260,7 @@ pub struct NoteTaken {
     pub event: Event,
 }
 
-/// Put on the timeline what another daemon has kept.
+/// Put another daemon's notes on the timeline.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct TakeNotes {
     /// The notes, each with the daemon and event that it comes from.
@@ -285,11 +285,11 @@ pub struct SeenFile {
     pub file: RepoPath,
     /// The kind of change.
     pub how: Seen,
-    /// The content that the file had when it was last looked at; `None` if that is not known.
+    /// The content that the file had when the daemon last looked; `None` if it is not known.
     pub before: Option<Content>,
-    /// The file's content by now.
+    /// The file's present content; `None` if it was not read.
     pub after: Option<Content>,
-    /// Versions of the file that were kept, in case that its owner is away.
+    /// Versions of the file that were kept, in case its owner is away.
     pub versions: Vec<Version>,
 }
 

@@ -1,4 +1,4 @@
-//! Verbs by which a person takes from agents what they hold or have announced: one thing, or all of one agent's.
+//! Verbs by which a person ends what agents hold or have announced: one thing, or everything of one agent.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use provost_base::{AgentId, Fence, IntentId, RepoPath};
 /// End another agent's intent: it is abandoned.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct EndIntent {
-    /// The intent.
+    /// The intent to end.
     pub id: IntentId,
 }
 
@@ -29,21 +29,21 @@ pub struct FreeClaim {
     pub file: RepoPath,
     /// The file's content at this moment.
     pub content: Content,
-    /// Only if it still is this grant.
+    /// Free the file only if the claim still is this grant.
     pub fence: Option<Fence>,
 }
 
 /// The file is free.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ClaimFreed {
-    /// Whether an agent had it until now.
+    /// Whether an agent had the file until now.
     pub released: bool,
 }
 
-/// Take from an agent all that it holds, waits for and has announced.
+/// Take from an agent everything that it holds, waits for and has announced.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct ReleaseAgent {
-    /// The agent.
+    /// The agent that loses everything.
     pub agent: AgentId,
     /// The contents of its claimed files at this moment, as far as they are known.
     pub contents: BTreeMap<RepoPath, Content>,

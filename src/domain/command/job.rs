@@ -7,47 +7,47 @@ use serde::{Deserialize, Serialize};
 use crate::{Job, JobKind, JobResult, JobState, PhaseName, PhaseState, StepOf};
 use provost_base::{AgentId, Digest, JobId, Json, TaskId};
 
-/// Ask for a job. Nothing runs by itself: the tasks that carry it out are delegated, and
-/// judged, as any other.
+/// Ask for a job. This alone runs nothing: the tasks that carry the job out are delegated, and judged, as any
+/// others.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct OpenJob {
-    /// The service chooses it.
+    /// The id of the job, which the service chooses.
     pub job: JobId,
     /// The kind of job.
     pub kind: JobKind,
     /// The method of the protocol that was called.
     pub method: Box<str>,
-    /// What is to be done, in a line for lists.
+    /// The work to do, in a line for lists.
     pub title: Box<str>,
     /// The agent as the client named it.
     pub agent: Box<str>,
-    /// The worker that this agent is.
+    /// The worker that carries out this agent's tasks.
     pub worker: AgentId,
-    /// The whole request, for the runner that carries it out, also after a restart.
+    /// The whole request, for the runner that carries it out, even after a restart.
     pub order: Json,
-    /// By what the same question is recognised: while one is being answered, no other one is opened.
+    /// The digest by which the same question is recognised: while one is being answered, no other one is opened.
     pub key: Option<Digest>,
-    /// The workflow and step that it carries out; `None` for a job of its own.
+    /// The workflow and step that the job carries out; `None` for a job of its own.
     pub step: Option<StepOf>,
 }
 
 /// The job is on record.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct JobOpened {
-    /// The job as it is now; the one that answers the same question already, if there is one.
+    /// The new job; or the job that already answers the same question, if it exists.
     pub job: Arc<Job>,
 }
 
-/// A part of a job has begun or ended, or a task carries it out from now on.
+/// Report that a part of a job has begun or ended, or that a task carries it out from now on.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct MoveJob {
-    /// The job that goes on.
+    /// The job to update.
     pub job: JobId,
     /// The part that has begun or ended, and its state now.
     pub phase: Option<(PhaseName, PhaseState)>,
     /// The task that carries the job out from now on.
     pub task: Option<TaskId>,
-    /// Whether something runs for it from now on.
+    /// Whether a run works for the job from now on.
     pub runs: bool,
 }
 
@@ -58,18 +58,18 @@ pub struct JobMoved {
     pub job: Arc<Job>,
 }
 
-/// A job is over.
+/// Report that a job is over.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct EndJob {
     /// The job that is over.
     pub job: JobId,
-    /// How it has ended: completed, failed or cancelled.
+    /// The end state of the job: completed, failed or cancelled.
     pub state: JobState,
-    /// Why it failed; `None` where it did not.
+    /// The reason for the failure; `None` if the job did not fail.
     pub error: Option<Box<str>>,
-    /// What it has brought about, if anything.
+    /// The result of the job, if it has one.
     pub result: Option<Arc<JobResult>>,
-    /// How many messages and calls of tools its workers have reported.
+    /// The number of messages and calls of tools that its workers have reported.
     pub steps: u64,
 }
 
@@ -80,7 +80,7 @@ pub struct JobEnded {
     pub job: Arc<Job>,
 }
 
-/// Keep the result of a job that was over before its last run was: taken back, or ended with its daemon.
+/// Keep the result of a job that was over before its last run was: it was cancelled, or ended with its daemon.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct KeepResult {
     /// The job whose result it is.
@@ -93,10 +93,10 @@ pub struct KeepResult {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ResultKept;
 
-/// Take a job back.
+/// Cancel a job.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct CancelJob {
-    /// The job to take back.
+    /// The job to cancel.
     pub job: JobId,
     /// The reason, for the log and for the job's tasks.
     pub reason: Box<str>,
@@ -105,7 +105,7 @@ pub struct CancelJob {
 /// The job is over, and its tasks are being cancelled.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct JobCancelled {
-    /// As it is now; it may have been over before.
+    /// The job as it is now; it may have been over before.
     pub job: Arc<Job>,
 }
 
@@ -116,7 +116,7 @@ pub struct NoteFeedback {
     pub job: JobId,
     /// `accept` or `reject`.
     pub signal: Box<str>,
-    /// The reason for it, in the client's words; `None` if it gave none.
+    /// The reason, in the client's words; `None` if the client gave none.
     pub reason: Option<Box<str>>,
 }
 

@@ -1,4 +1,4 @@
-//! Verbs about the queue of branches that are to be merged.
+//! Verbs about the queue of branches that wait to be merged.
 
 use std::sync::Arc;
 
@@ -8,36 +8,36 @@ use serde_json::json;
 use crate::{MergeEntry, MergePasses, MergeState};
 use provost_base::{Digest, Fence, Json};
 
-/// A branch that is to be merged, at the commit that its asker has seen.
+/// A branch to merge, at the commit that its asker has seen.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct MergeAsked {
     /// The name of the branch, without `refs/heads/`.
     pub branch: Box<str>,
     /// The commit that it names, in hexadecimal digits.
     pub commit: Box<str>,
-    /// What it changes, in a line for approvers.
+    /// The changes on the branch, in a line for approvers.
     pub summary: Box<str>,
 }
 
 /// Put branches into the queue.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct QueueMerges {
-    /// The branches, in the order in which they are to be merged.
+    /// The branches, in the order in which they will be merged.
     pub branches: Vec<MergeAsked>,
-    /// The branch into which they are to be merged.
+    /// The branch into which they will be merged.
     pub into: Box<str>,
-    /// What the asker lets pass.
+    /// The checks that the asker waives.
     pub passes: MergePasses,
 }
 
 impl QueueMerges {
-    /// Digest of the request, by which a repeat is recognised.
+    /// Returns the digest of the request, by which a repeat is recognised.
     pub fn digest(&self) -> Digest {
-        // Our own types always encode; an empty text could only make two requests look different.
+        // Provost's own types always encode; an empty text could only make two requests look different.
         Digest::of(serde_json::to_string(self).unwrap_or_default().as_bytes())
     }
 
-    /// The details that an approver is shown.
+    /// Returns the details that an approver is shown.
     pub fn shown(&self) -> Json {
         let one =
             |it: &MergeAsked| json!({ "branch": it.branch, "commit": it.commit, "changes": it.summary });
@@ -53,7 +53,7 @@ impl QueueMerges {
 /// The branches are in the queue.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct MergesQueued {
-    /// Their entries, in order.
+    /// The entries of the branches, in order.
     pub entries: Vec<Arc<MergeEntry>>,
 }
 
@@ -67,36 +67,36 @@ pub struct RemoveMerges {
 /// The entries are gone.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct MergesRemoved {
-    /// How many there were.
+    /// The number of entries that were removed.
     pub count: u32,
 }
 
-/// Merge what waits in the queue.
+/// Merge the entries that wait in the queue.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct RunMerges {
-    /// Only these entries, in this order; all that wait where there is none.
+    /// The only entries to merge, in this order; empty for all that wait.
     pub only: Vec<Fence>,
 }
 
 /// The run is owed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct MergesBegun {
-    /// The entries that it takes up, in order.
+    /// The entries that the run takes up, in order.
     pub numbers: Vec<Fence>,
 }
 
-/// Say how far a merge is.
+/// Report the progress of a merge.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct MoveMerge {
     /// The number of the entry.
     pub number: Fence,
-    /// Where it stands from now on.
+    /// The state of the entry from now on.
     pub to: MergeState,
 }
 
-/// It is on record.
+/// The new state is on record.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct MergeMoved {
-    /// The entry as it is now; `None` where it was removed meanwhile.
+    /// The entry as it is now; `None` if it was removed meanwhile.
     pub entry: Option<Arc<MergeEntry>>,
 }

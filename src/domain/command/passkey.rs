@@ -8,11 +8,11 @@ use provost_base::{Json, Timestamp};
 /// Put a passkey on record.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct AddPasskey {
-    /// The passkey.
+    /// The new passkey.
     pub passkey: Passkey,
-    /// Its counter so far.
+    /// The signature counter of the passkey so far.
     pub counter: u32,
-    /// What a known passkey has signed for it, if one has.
+    /// The word that a known passkey has signed for the new one, if one has.
     pub vouched: Option<Box<SignedWord>>,
 }
 
@@ -20,47 +20,47 @@ pub struct AddPasskey {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PasskeyAdded;
 
-/// Have a passkey count no more.
+/// Revoke a passkey.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct RevokePasskey {
     /// The credential's id, base64url.
     pub id: Box<str>,
-    /// What a passkey has signed for that, unless a person says it at a terminal.
+    /// The word that a passkey has signed for this, unless a person does it at a terminal.
     pub signed: Option<Box<SignedWord>>,
 }
 
-/// The passkey counts no more.
+/// The passkey is revoked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PasskeyRevoked;
 
 /// Give up all passkeys.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct ResetPasskeys {
-    /// How many resets the list counts with this one.
+    /// The number of resets in the list, this one included.
     pub count: u64,
-    /// Whether no passkey counts for a day. It is so in any case where passkeys were on record.
+    /// Whether no passkey counts for a day. This always holds where passkeys were on record.
     pub waits: bool,
 }
 
 /// All passkeys are given up.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PasskeysReset {
-    /// From when passkeys count again.
+    /// The time from which passkeys count again.
     pub until: Timestamp,
 }
 
-/// Keep in mind how the list of passkeys stands. The daemon says so itself.
+/// Remember the state of the list of passkeys. The daemon itself submits this.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct NotePasskeyList {
-    /// The number of the list that was taken in, if one was.
+    /// The number of the list that was taken in, if any.
     pub number: Option<u64>,
     /// Whether the list cannot be used.
     pub is_unusable: bool,
-    /// How long the daemon has run since it last said so, in milliseconds. The wait after a reset gets shorter by that.
+    /// The time for which the daemon has run since its last report, in milliseconds. This shortens the wait after a reset.
     pub ran_ms: u64,
 }
 
-/// It is kept in mind.
+/// The state is remembered.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PasskeyListNoted;
 
@@ -71,7 +71,7 @@ pub struct SayWord {
     pub verb: Box<str>,
     /// Its arguments; the signature covers their digest.
     pub arguments: Json,
-    /// What a passkey has signed.
+    /// The word that a passkey has signed.
     pub signed: Box<SignedWord>,
 }
 

@@ -10,22 +10,22 @@ use provost_base::{AgentId, PostSeq};
 pub struct Publish {
     /// The message as its sender wrote it.
     pub post: Post,
-    /// Where the message comes from.
+    /// The source of the message.
     pub source: Source,
 }
 
-/// Take back a question for whose answer the program of a task's agent has waited. One that is not open any more changes nothing.
+/// Withdraw a question whose answer the program of a task's agent has waited for. A question that is no longer open stays as it is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct WithdrawQuestion {
     /// The number of the question's post.
     pub question: PostSeq,
 }
 
-/// The question is not open.
+/// The question is no longer open.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct QuestionWithdrawn;
 
-/// Publish a message once more that is in force already: it is on record, and nothing else follows from it.
+/// Publish again a message that is already in force: the repeat is on record, and has no other effect.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Republish {
     /// The message; see [`BrokerState::has_heard`](crate::BrokerState::has_heard).
@@ -46,19 +46,19 @@ pub struct Republished {
     pub n: PostSeq,
 }
 
-/// Give an agent an inbox before it has said anything.
+/// Give an agent an inbox before it has sent a message.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct AddressAgent {
-    /// The agent that is to have one.
+    /// The agent that gets the inbox.
     pub agent: AgentId,
-    /// The program that it runs as; empty if that is not known.
+    /// The program that the agent runs as; empty if it is not known.
     pub cli: Box<str>,
 }
 
 /// The agent has an inbox.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct AgentAddressed {
-    /// Whether it had none before.
+    /// Whether the agent had no inbox before.
     pub fresh: bool,
 }
 
@@ -69,6 +69,6 @@ pub struct BeginLog;
 /// The audit log begins after this number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LogBegun {
-    /// The last number that is not in it.
+    /// The last number that the log does not have.
     pub after: PostSeq,
 }

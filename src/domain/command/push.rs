@@ -1,18 +1,18 @@
-//! Verbs about browsers that are told by their push services.
+//! Verbs about browsers that get notices from their push services.
 
 use serde::{Deserialize, Serialize};
 
 use crate::push::PushSubscription;
 use provost_base::{ApprovalId, Timestamp};
 
-/// Have a browser told.
+/// Have notices sent to a browser.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct AddPush {
     /// The subscription. It takes the place of one with the same address.
     pub subscription: PushSubscription,
 }
 
-/// The browser is told from now on.
+/// The browser gets notices from now on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PushAdded;
 
@@ -21,7 +21,7 @@ pub struct PushAdded;
 pub struct RemovePush {
     /// The id of the subscription.
     pub id: Box<str>,
-    /// Why, in words.
+    /// The reason, in words.
     pub why: Box<str>,
 }
 
@@ -29,7 +29,7 @@ pub struct RemovePush {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PushRemoved;
 
-/// Tell a browser of a question once more, later.
+/// Send a browser the notice of a question once more, later.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct SnoozePush {
     /// The id of the subscription.
@@ -38,9 +38,9 @@ pub struct SnoozePush {
     pub approval: ApprovalId,
 }
 
-/// The browser is told later, if the question still waits then.
+/// The browser gets the notice later, if the question still waits then.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PushSnoozed {
-    /// When.
+    /// The time of that notice.
     pub until: Timestamp,
 }

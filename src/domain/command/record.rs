@@ -5,12 +5,12 @@ use serde::{Deserialize, Serialize};
 use crate::{EventKind, Outbox};
 use provost_base::Json;
 
-/// Something that happened outside the core and belongs in the log.
+/// Record something that happened outside the core and belongs in the log.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Record {
     /// The kind of occurrence: `daemon.started`, `key.added`, `policy.loaded`, ...
     pub what: Box<str>,
-    /// An ident or a file that it is about.
+    /// An ident or a file that the event is about.
     pub subject: Box<str>,
     /// Particulars, without secrets.
     pub details: Json,

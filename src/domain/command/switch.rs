@@ -5,20 +5,20 @@ use serde::{Deserialize, Serialize};
 use crate::Switch;
 use provost_base::AgentId;
 
-/// Have a worker begin nothing, or begin again.
+/// Keep a worker from beginning tasks, or let it begin them again.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct SwitchWorker {
     /// The worker to switch, by its name in the configuration.
     pub worker: AgentId,
-    /// How it is to stand.
+    /// The new state of the switch.
     pub to: Switch,
     /// The id that the command was given, for the log.
     pub command: Box<str>,
 }
 
-/// The switch is as the caller wanted it, and that is in the log.
+/// The switch is in the wanted state, and that is in the log.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct WorkerSwitched {
-    /// How it stood before.
+    /// The state of the switch before.
     pub from: Switch,
 }

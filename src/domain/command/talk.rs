@@ -1,4 +1,4 @@
-//! Requests about what is said to a task's agent while it runs.
+//! Requests about words for a task's agent while it runs.
 
 use serde::{Deserialize, Serialize};
 
@@ -21,11 +21,11 @@ pub struct SayToTask {
 pub struct SaidToTask {
     /// The number of the saying, from 1 for each task.
     pub number: u32,
-    /// How many sayings wait for the agent, this one included.
+    /// The number of sayings that wait for the agent, this one included.
     pub waiting: usize,
 }
 
-/// Say in which session a run is.
+/// Report the session that a run is in.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct NoteSession {
     /// The task of the run.
@@ -38,21 +38,21 @@ pub struct NoteSession {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SessionNoted;
 
-/// Take what waits for the agent of a task. When nothing does, none is taken on any more, since its run ends now.
+/// Take the sayings that wait for the agent of a task. If none waits, no further sayings are accepted, since the run ends now.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct TakeSayings {
     /// The task of the run.
     pub task: TaskId,
 }
 
-/// What waits, oldest first.
+/// The waiting sayings, oldest first.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SayingsTaken {
-    /// The sayings; they wait until [`NoteSaid`] says that they were delivered.
+    /// The sayings; they wait until [`NoteSaid`] reports their delivery.
     pub sayings: Vec<Saying>,
 }
 
-/// Say that sayings were delivered.
+/// Report that sayings were delivered.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct NoteSaid {
     /// The task of the run.
@@ -70,7 +70,7 @@ pub struct SaidNoted;
 pub struct ResumeRun {
     /// The task of the run.
     pub task: TaskId,
-    /// The end of the time in which it may run.
+    /// The end of the time in which the run may last.
     pub until: Timestamp,
 }
 

@@ -7,20 +7,20 @@ use serde::{Deserialize, Serialize};
 use crate::{Scopes, Token};
 use provost_base::{AgentId, Digest, Ttl};
 
-/// Mint a token, whose bearer speaks as an agent. The token itself stays with its maker and its bearer.
+/// Mint a token, whose bearer acts as an agent. Only its maker and its bearer have the token itself.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct MintToken {
-    /// Digest of the token; the core never has the token itself.
+    /// The digest of the token; the core never has the token itself.
     pub digest: Digest,
-    /// The agent as which its bearer speaks.
+    /// The agent that its bearer acts as.
     pub agent: AgentId,
-    /// The rights of its bearer; no more than its maker has.
+    /// The rights of its bearer, at most those of its maker.
     pub scopes: Scopes,
-    /// How long the token is good, from now.
+    /// The time for which the token is valid, from now.
     pub ttl: Ttl,
 }
 
-/// The token is good from now on.
+/// The token is valid from now on.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TokenMinted {
     /// The daemon's record of the token.
@@ -38,13 +38,13 @@ pub struct RevokeTokens {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WhichTokens {
-    /// The one of this id.
+    /// The token with this id.
     Id(Box<str>),
     /// All tokens of this agent.
     Of(AgentId),
 }
 
-/// The tokens are good no more.
+/// The tokens are no longer valid.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TokensRevoked {
     /// The tokens that were ended.

@@ -8,7 +8,7 @@ use provost_base::HostId;
 /// Give the user of a host a role.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct SetUser {
-    /// The host whose user it is.
+    /// The host that the user works at.
     pub host: HostId,
     /// The name for people.
     pub name: Box<str>,

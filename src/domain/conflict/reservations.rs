@@ -14,7 +14,7 @@ pub enum Title {
     Claim(RepoPath),
     /// The lock on this symbol.
     Lock(SymbolPath),
-    /// The intent of this id.
+    /// The intent with this id.
     Intent(IntentId),
     /// The plan of this agent, which has at most one.
     Plan(Slug),
@@ -47,12 +47,12 @@ impl Reservations {
         }
     }
 
-    /// The reservations of a source.
+    /// Returns the reservations of a source.
     pub(super) fn of(&self, title: &Title) -> &[Arc<Reservation>] {
         self.all.get(title).map(Vec::as_slice).unwrap_or_default()
     }
 
-    /// Reservations at a path, above it, and below it, in this order.
+    /// Returns the reservations at a path, above it, and below it, in this order.
     pub(super) fn near<'a>(&'a self, path: &'a RepoPath) -> impl Iterator<Item = &'a Arc<Reservation>> + 'a {
         let text = path.as_str();
         let above =
@@ -70,18 +70,18 @@ impl Reservations {
         here.filter_map(|(title, number)| self.all.get(title)?.get(*number))
     }
 
-    /// All of them, by path.
+    /// Returns all reservations, by path.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<Reservation>> {
         let all = self.paths.values().flatten();
         all.filter_map(|(title, number)| self.all.get(title)?.get(*number))
     }
 
-    /// How many things have reservations.
+    /// Returns the number of sources that have reservations.
     pub fn len(&self) -> usize {
         self.all.len()
     }
 
-    /// Whether there are none.
+    /// Checks whether there are no reservations.
     pub fn is_empty(&self) -> bool {
         self.all.is_empty()
     }

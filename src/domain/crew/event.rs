@@ -16,18 +16,18 @@ use provost_base::{AgentId, AssignmentId, HandoffId, Json, RepoPath, Timestamp};
 pub enum CrewEvent {
     /// A member announced itself.
     MemberJoined {
-        /// The program that it runs as, in its own words.
+        /// The program that the member runs as, in its own words.
         tool: Box<str>,
-        /// The part that it has from now on.
+        /// The role that the member has from now on.
         role: Role,
-        /// What it can do, in its own words.
+        /// The member's capabilities, in its own words.
         capabilities: Vec<Box<str>>,
     },
     /// A member has left.
     MemberLeft,
     /// A member is still there.
     MemberBeat,
-    /// A member is at something else.
+    /// A member's activity has changed.
     MemberMoved {
         /// The member whose standing has changed.
         member: AgentId,
@@ -35,23 +35,23 @@ pub enum CrewEvent {
         from: Standing,
         /// Its standing from now on.
         to: Standing,
-        /// Why the daemon has moved it; `None` when the member has said so itself.
+        /// The reason why the daemon has changed it; `None` if the member has said so itself.
         why: Option<Box<str>>,
     },
-    /// Another agent is the lead from now on.
+    /// Another member is the lead from now on.
     LeadElected {
         /// The member that leads from now on.
         lead: AgentId,
-        /// How it has come to lead.
+        /// The reason why this member leads.
         why: Elected,
     },
     /// An agent has claimed a file.
     ClaimGranted {
         /// The file that the agent has from now on.
         file: RepoPath,
-        /// Whether no agent has asked for it before.
+        /// Whether no agent has asked for the file before.
         first: bool,
-        /// The assignment for which it was claimed.
+        /// The assignment for which the file was claimed.
         assignment: Option<Box<str>>,
     },
     /// A file has no owner any more.
@@ -62,10 +62,10 @@ pub enum CrewEvent {
         owner: AgentId,
         /// The file's content now, as far as that is known.
         content: Content,
-        /// Why, when the owner has not released it.
+        /// The reason, if the owner has not released it.
         why: Option<Box<str>>,
     },
-    /// The lead has locked a file, or given it free.
+    /// The lead has locked a file, or freed it.
     ClaimLocked {
         /// The file that was locked or freed.
         file: RepoPath,
@@ -78,31 +78,31 @@ pub enum CrewEvent {
         file: RepoPath,
         /// The kind of change.
         how: Seen,
-        /// Whether it was claimed before.
+        /// Whether the file was claimed before.
         tracked: bool,
-        /// The agent that has claimed it and is there; `None` if there is none.
+        /// The agent that has claimed the file and is present; `None` if there is none.
         owner: Option<AgentId>,
-        /// The agent that the daemon has changed it for, if the daemon did.
+        /// The agent for which the daemon has changed the file, if the daemon did.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         by: Option<AgentId>,
-        /// The content before, where that is known.
+        /// The content before, if it is known.
         before: Option<Content>,
-        /// The content now; `None` where it was not read.
+        /// The content now; `None` if it was not read.
         after: Option<Content>,
     },
-    /// A file that was claimed has been changed by another agent.
+    /// An agent has changed a file that another one had claimed.
     ConflictFound {
         /// The file in conflict.
         file: RepoPath,
-        /// The agent that had claimed it.
+        /// The agent that had claimed the file.
         owner: AgentId,
-        /// The agent that has changed it.
+        /// The agent that has changed the file.
         intruder: AgentId,
         /// The content before the change.
         before: Content,
         /// The content after the change.
         after: Content,
-        /// Both of these, and versions of others in between, as far as they were kept.
+        /// Both contents, and versions of others in between, as far as they were kept.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         versions: Vec<Version>,
     },
@@ -112,12 +112,12 @@ pub enum CrewEvent {
         id: AssignmentId,
         /// Its title, for people.
         title: Box<str>,
-        /// The agent that is to do it; any name.
+        /// The agent that should do it, under any name.
         to: Option<Box<str>>,
     },
-    /// An assignment goes on.
+    /// The state of an assignment has changed.
     AssignmentMoved {
-        /// The assignment that goes on.
+        /// The assignment whose state has changed.
         id: AssignmentId,
         /// The state that it had.
         from: AssignmentState,
@@ -128,14 +128,14 @@ pub enum CrewEvent {
     TransferOffered {
         /// The id of the new handoff.
         id: HandoffId,
-        /// The agent that is to take it; any name. `None` offers it to all.
+        /// The agent that should take it, under any name; `None` offers it to all.
         to: Option<Box<str>>,
         /// The assignment that the work is part of.
         assignment: Box<str>,
-        /// How many files it names.
+        /// The number of files in the handoff.
         files: u32,
     },
-    /// Work that was handed over is taken, or declined.
+    /// Offered work was accepted, or declined.
     TransferAnswered {
         /// The id of the handoff.
         id: HandoffId,
@@ -143,64 +143,64 @@ pub enum CrewEvent {
         assignment: Box<str>,
         /// Whether the work was taken.
         accepted: bool,
-        /// Why it was declined; it may be empty.
+        /// The reason why it was declined; it may be empty.
         reason: Box<str>,
     },
-    /// Something that an agent says has happened.
+    /// An occurrence that an agent reports.
     Noted(Note),
 }
 
 /// An entry that an agent puts on the timeline, in its own words.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Note {
-    /// What happened, in one word of the agent's choice.
+    /// The action, in one word of the agent's choice.
     pub action: Box<str>,
     /// The file that it happened to, as the agent wrote it.
     pub file: Option<Box<str>>,
-    /// The same in its plainest spelling, if it is in the workspace: it is found under this one.
+    /// The same file in its plainest spelling, if it is in the workspace; it is found under this one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plain: Option<RepoPath>,
     /// The assignment for which it happened.
     pub assignment: Option<Box<str>>,
-    /// Digest of what was there before.
+    /// The digest of the content before.
     pub before: Option<Box<str>>,
-    /// Digest of what is there now.
+    /// The digest of the content now.
     pub after: Option<Box<str>>,
     /// Any further members, as the agent sent them.
     pub metadata: Json,
-    /// Where it comes from, when it did not happen here.
+    /// The event's origin, if it did not happen here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<Origin>,
 }
 
-/// An event that another daemon has kept, as that one knew it.
+/// An event that another daemon has kept, as that daemon knew it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Origin {
-    /// The event's id at that daemon.
+    /// The event's id at the other daemon.
     pub id: Box<str>,
-    /// When it happened, by that daemon's clock.
+    /// When the event happened, by the other daemon's clock.
     pub at: Timestamp,
-    /// The agent of the event, as that daemon names it.
+    /// The agent of the event, as the other daemon names it.
     pub agent: Box<str>,
 }
 
-/// How a change of a file was seen.
+/// The kind of change that was seen on a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Seen {
-    /// The file was not there before.
+    /// The file did not exist before.
     Created,
-    /// The file says something else.
+    /// The file has another content.
     Changed,
-    /// The file is not there any more.
+    /// The file does not exist any more.
     Deleted,
 }
 
-/// Why an agent leads.
+/// The reason why an agent leads.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Elected {
-    /// The lead before it has gone.
+    /// The lead before it has left.
     Departed,
     /// No agent was the lead.
     Nobody,
@@ -221,7 +221,7 @@ impl CrewEvent {
         CrewEvent::MemberMoved { member, from, to, why: why.map(Into::into) }
     }
 
-    /// The kind's name as stored and filtered by.
+    /// Returns the kind's name, as it is stored and as filters name it.
     pub fn name(&self) -> &'static str {
         match self {
             CrewEvent::MemberJoined { .. } => "member_joined",
@@ -249,25 +249,25 @@ impl From<CrewEvent> for EventKind {
     }
 }
 
-/// A row of what a crew works by.
+/// A changed row of the crew's state.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CrewChange {
-    /// A new member, or a change of one that is known.
+    /// A new member, or a change to a known one.
     PutMember(Arc<Member>),
-    /// A member that is forgotten.
+    /// A member that the crew forgets.
     DropMember(AgentId),
     /// A file that an agent has asked for.
     PutClaim(Arc<Claim>),
-    /// A file that is forgotten.
+    /// A file that the crew forgets.
     DropClaim(RepoPath),
-    /// A new assignment, or a change of one that is known.
+    /// A new assignment, or a change to a known one.
     PutAssignment(Arc<Assignment>),
-    /// An assignment that is forgotten.
+    /// An assignment that the crew forgets.
     DropAssignment(AssignmentId),
     /// A new handoff, or its answer.
     PutHandoff(Arc<Handoff>),
-    /// Work that was handed over, and is forgotten.
+    /// A handoff that the crew forgets.
     DropHandoff(HandoffId),
 }
 

@@ -3,13 +3,13 @@
 use crate::AssignmentState;
 use provost_base::AgentId;
 
-/// Why a verb of the crew was turned down; nothing has changed.
+/// The reason why a verb of the crew was refused; nothing has changed.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum CrewRefusal {
-    /// The caller, or whom it names, is not one of the crew.
+    /// The caller, or an agent that it names, is not a member of the crew.
     #[error("Agent not registered")]
     NotInCrew,
-    /// Another agent works at this file.
+    /// Another agent works on this file.
     #[error("Resource claimed by {by}")]
     FileClaimed {
         /// The agent that has the file.
@@ -24,25 +24,25 @@ pub enum CrewRefusal {
     /// The file is in conflict, and waits for a decision.
     #[error("Resource is in conflict state — resolve conflict first")]
     FileConflicted,
-    /// A file that an assignment is not about, or an assignment that is not known.
+    /// The file is outside of the assignment, or the assignment is not known.
     #[error("this file is not one of those that task {assignment} is about")]
     OutsideAssignment {
         /// The assignment that the claim names.
         assignment: Box<str>,
     },
-    /// The lead alone may do this.
+    /// Only the lead may do this.
     #[error("only the lead may lock a file{}", lead.as_ref().map(|it| format!(", which is {it}")).unwrap_or_default())]
     LeadOnly {
-        /// The present lead, if there is one.
+        /// The present lead, if any.
         lead: Option<AgentId>,
     },
-    /// A person alone may do this.
+    /// Only a person may do this.
     #[error("only a person names the lead, at a terminal: `provost crew appoint AGENT`")]
     PersonOnly,
-    /// No assignment goes by this id.
+    /// No assignment has this id.
     #[error("no such task")]
     AssignmentNotFound,
-    /// Something else is to be done before.
+    /// Another assignment has to be done first.
     #[error("this task depends on {on}, which is not done")]
     AssignmentWaits {
         /// The assignment that has to be done first.
@@ -57,7 +57,7 @@ pub enum CrewRefusal {
     /// The value has more bytes than the daemon keeps of it.
     #[error("larger than the {most} bytes that are kept of it")]
     TooLarge {
-        /// How much is kept, in bytes.
+        /// The highest size that is kept, in bytes.
         most: usize,
     },
 }

@@ -11,7 +11,7 @@ use provost_base::Timestamp;
 pub enum PhaseName {
     /// The facts are gathered.
     Research,
-    /// Whether and with what it may be done is found out, and a place waited for.
+    /// The daemon finds out whether and with what it can be done, and waits for a place.
     Inspect,
     /// The worker does the work.
     Generate,
@@ -31,7 +31,7 @@ impl PhaseName {
         PhaseName::Review,
     ];
 
-    /// As clients see it.
+    /// Returns the word that clients get.
     pub fn as_str(self) -> &'static str {
         match self {
             PhaseName::Research => "research",
@@ -59,7 +59,7 @@ pub enum PhaseState {
 }
 
 impl PhaseState {
-    /// As clients see it.
+    /// Returns the word that clients get.
     pub fn as_str(self) -> &'static str {
         match self {
             PhaseState::Pending => "pending",
@@ -86,12 +86,12 @@ pub struct Phase {
 pub struct Phases([Phase; 5]);
 
 impl Phases {
-    /// Each part with its name, in their order.
+    /// Returns each part with its name, in their order.
     pub fn iter(&self) -> impl Iterator<Item = (PhaseName, &Phase)> {
         PhaseName::ALL.into_iter().zip(&self.0)
     }
 
-    /// The part that is under way, or the last one that was.
+    /// Returns the part that is under way, or the last one that was.
     pub fn current(&self) -> Option<(PhaseName, &Phase)> {
         self.iter().filter(|(_, phase)| phase.state != PhaseState::Pending).last()
     }
@@ -109,7 +109,7 @@ impl Phases {
         }
     }
 
-    /// A part that is under way when its job ends, ends with it.
+    /// Ends the part that is under way when its job ends.
     pub(super) fn close(&mut self, now: Timestamp, job: JobState) {
         let state = if job == JobState::Completed { PhaseState::Completed } else { PhaseState::Failed };
         let running = self.iter().find(|(_, phase)| phase.state == PhaseState::Running);

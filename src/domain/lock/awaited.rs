@@ -1,6 +1,6 @@
-//! Who waits for locks and behind whom, for people who look; and circles of waiting that were refused.
+//! The waits for locks, with their causes, for people who look; and circles of waiting that were refused.
 //!
-//! A circle is refused before it begins, so that nothing in the state shows it afterwards. It is an event, and memory keeps the
+//! A circle is refused before it begins, so the state never shows it. It becomes an event, and memory keeps the
 //! circles of the last hour.
 
 use std::collections::{BTreeSet, VecDeque};
@@ -13,19 +13,19 @@ use crate::{Change, EventKind, Outbox};
 use provost_base::limits::{CIRCLE_MEMBERS_MAX, CIRCLE_TOLD_MS, CIRCLES_KEPT_MAX, CIRCLES_KEPT_MS};
 use provost_base::{AgentId, SymbolPath, Timestamp};
 
-/// An agent that waits for a lock, with those who keep it from it.
+/// An agent that waits for a lock, with the agents that block it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LockWait {
     /// The wait.
     pub waiter: Arc<Waiter>,
-    /// The agents that hold what is wanted.
+    /// The agents that hold the lock.
     pub holders: BTreeSet<AgentId>,
-    /// How many others have waited for it from before.
+    /// The number of others that have waited for it longer.
     pub ahead: usize,
 }
 
 impl Locks {
-    /// The longest waits for locks, `most` at the most.
+    /// Returns the longest waits for locks, `most` at most.
     pub(crate) fn waits(&self, most: usize) -> Vec<LockWait> {
         let wait = |waiter: &Arc<Waiter>| {
             let names: Vec<&str> = waiter.all_names().collect();
@@ -40,18 +40,18 @@ impl Locks {
     }
 }
 
-/// A circle of agents who would have waited for each other. Memory only.
+/// A circle of agents that would have waited for each other. In memory only.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct RefusedCircle {
     /// When it was refused last.
     pub at: Timestamp,
     /// When it was put on record.
     pub told_at: Timestamp,
-    /// How often it was refused.
+    /// The number of times that it was refused.
     pub times: u32,
-    /// What the first of them wanted to wait for.
+    /// The symbol for which the first agent wanted to wait.
     pub wanted: SymbolPath,
-    /// The agents: each would have waited for the next one, and the last for the first.
+    /// The agents: each would have waited for the next, and the last one for the first.
     pub members: Vec<AgentId>,
 }
 
@@ -69,7 +69,7 @@ impl RefusedCircles {
         self.0.push_back(it);
     }
 
-    /// Those of the last hour, newest first.
+    /// Returns the circles of the last hour, newest first.
     pub(crate) fn lately(&self, now: Timestamp) -> impl Iterator<Item = &Arc<RefusedCircle>> {
         let from = Timestamp(now.0.saturating_sub_unsigned(CIRCLES_KEPT_MS));
         self.0.iter().rev().take_while(move |it| it.at >= from)
@@ -83,7 +83,7 @@ impl RefusedCircle {
 }
 
 impl crate::State {
-    /// Remembers a circle that was refused, and puts it on record; one that is tried again and again, once in a while.
+    /// Remembers a circle that was refused, and puts it on record; a repeated one only once in a while.
     pub(crate) fn note_circle(&self, now: Timestamp, at: &SymbolPath, circle: &[AgentId], out: &mut Outbox) {
         let members: Vec<AgentId> = circle.iter().take(CIRCLE_MEMBERS_MAX).cloned().collect();
         let mut it = RefusedCircle { at: now, told_at: now, times: 1, wanted: at.clone(), members };

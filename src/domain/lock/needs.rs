@@ -1,7 +1,7 @@
-//! What a worker needs: resources that each of its runs has for itself, from before it begins until it has ended.
+//! Needs of a worker: resources that each of its runs has for itself, from before it begins until it has ended.
 //!
-//! A task takes all of them in one step, or none, and holds nothing while it waits. Its places in the queues are kept under its
-//! worker's name, and end with it.
+//! A task takes all of them in one step, or none, and holds nothing while it waits. Its places in the queues are
+//! kept under its worker's name, and end with the task.
 
 use std::sync::Arc;
 
@@ -15,17 +15,17 @@ use provost_base::{AgentId, Resource, SymbolPath, TaskId, Timestamp, Ttl};
 /// A need for which a queued task waits.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct AwaitedNeed {
-    /// The task.
+    /// The task that waits.
     pub task: TaskId,
-    /// What it waits for.
+    /// The resource for which it waits.
     pub resource: Box<str>,
-    /// The agent that has it, or waits for it from before.
+    /// The agent that has the resource, or has waited for it longer.
     pub by: Option<AgentId>,
     /// When the wait began.
     pub since: Timestamp,
 }
 
-/// What queued tasks wait for, longest first.
+/// The query for the needs that queued tasks wait for, longest wait first.
 #[derive(Clone, Copy, Debug)]
 pub struct AwaitedNeeds;
 
@@ -45,7 +45,7 @@ impl View for AwaitedNeeds {
     }
 }
 
-/// How long a task of a worker waits for what it needs; `None` where it needs nothing.
+/// The query for how long the tasks of a worker wait for its needs; `None` if it has no needs.
 #[derive(Clone, Debug)]
 pub struct NeedsWait(pub AgentId);
 
@@ -58,7 +58,7 @@ impl View for NeedsWait {
     }
 }
 
-/// Something that a task needs, and how it stands with it.
+/// A need of a task, and its state.
 struct Need {
     at: SymbolPath,
     units: Option<Units>,
@@ -68,14 +68,14 @@ struct Need {
 }
 
 impl State {
-    /// Takes all resources that a task's worker needs, or a place in the queue of each one that is not free.
+    /// Takes all resources that a task's worker needs, or a place in the queue of each resource that is not free.
     pub(crate) fn take_needs(
         &self,
         now: Timestamp,
         verb: &TakeNeeds,
         out: &mut Outbox,
     ) -> Result<NeedsTaken, Refusal> {
-        // One that begins again has them, or takes them again.
+        // A run that begins again still has its resources, or takes them again.
         let begins = |it: &&Arc<Task>| it.state.is_queued() || it.can_be_resumed();
         let task = self.tasks.get(&verb.task).filter(begins);
         let task = task.ok_or(Refusal::TaskFinished)?;
@@ -103,7 +103,7 @@ impl State {
         })
     }
 
-    /// A run has begun: what it needs is its own until it has to have ended.
+    /// Extends the leases of a run that has begun until the time at which it must have ended.
     pub(crate) fn keep_needs(&self, task: &Task, until: Timestamp, out: &mut Outbox) {
         let held = self.locks.held_by(&task.order.worker);
         let its = held.filter(|it| it.run.as_ref() == Some(task.id()) && it.at.is_resource() && !it.lapsed);
@@ -112,7 +112,7 @@ impl State {
         }
     }
 
-    /// What a worker of the configuration needs, as it can be locked: of a counted kind all of it at once.
+    /// Returns the needs of a worker of the configuration, in the form in which they are locked: all units of a counted kind together.
     fn needs_of(&self, worker: &AgentId) -> Vec<SymbolPath> {
         let mut all: Vec<Resource> = Vec::new();
         for need in self.settings.workers.get(worker).into_iter().flat_map(|it| &it.needs) {
@@ -219,7 +219,7 @@ impl State {
         out.put(Change::PutWaiter(Arc::new(waiter)));
     }
 
-    /// A resource that a worker needs and the asker of the work holds: the wait for it could be without end.
+    /// Checks that the asker of the work holds no resource that the worker needs: the wait for it might never end.
     ///
     /// # Errors
     /// [`Refusal::NeedsYours`].

@@ -1,7 +1,7 @@
-//! Locks on resources: what is asked for of a counted kind, and whose a grant is.
+//! Locks on resources: the units that a request wants of a counted kind, and the holder of a grant.
 //!
-//! There is one of each resource, but of a kind that the settings count. There, the value is how many are asked for, and each
-//! grant has so many: its lock is kept under the kind and the grant's number (`@gpu#12`).
+//! There is one of each resource, except for a kind that the settings count. Then the value is the number of units that are
+//! asked for, and each grant has that many: its lock is kept under the kind and the grant's number (`@gpu#12`).
 
 use std::sync::Arc;
 
@@ -11,21 +11,21 @@ use crate::{Principal, Refusal, State};
 use provost_base::{SymbolPath, TaskId, Timestamp, Ttl};
 
 impl Lock {
-    /// What is locked, as its holder can name it.
+    /// Returns the name of the lock that its holder can use.
     pub fn shown(&self) -> String {
         if self.units.is_some() { self.asked.to_string() } else { self.at.to_string() }
     }
 
-    /// Whether it is a resource that another run has, of the same worker.
+    /// Checks whether the lock is a resource that another run of the same worker has.
     pub(super) fn is_of_other_run(&self, run: Option<&TaskId>) -> bool {
         self.at.is_resource() && self.run.is_some() && self.run.as_ref() != run
     }
 }
 
-/// The longest lease on git's index that ends with no process: meanwhile a person cannot commit.
+/// The longest lease on git's index that does not end with a process: a person cannot commit meanwhile.
 const INDEX_LEASE_MAX: Ttl = Ttl::minutes(10);
 
-/// When a lease ends that is granted or renewed now.
+/// Returns the end of a lease that is granted or renewed now.
 pub(super) fn lease_end(
     now: Timestamp,
     verb: &AcquireLock,
@@ -39,10 +39,10 @@ pub(super) fn lease_end(
 }
 
 impl State {
-    /// How many of a counted kind a name asks for; `None` where there is only one.
+    /// Returns how many units of a counted kind a name asks for; `None` for other names.
     ///
     /// # Errors
-    /// [`Refusal::NotSoMany`] for none, for more than there are, and for no number.
+    /// [`Refusal::NotSoMany`] for zero, for more than exist, and for a value that is not a number.
     pub(super) fn units_of(&self, at: &SymbolPath) -> Result<Option<Units>, Refusal> {
         let Some(resource) = at.resource() else { return Ok(None) };
         let Some(of) = self.settings.counted.get(resource.kind()).copied() else { return Ok(None) };
@@ -58,7 +58,7 @@ impl State {
         Ok(Some(Units { kind: resource.kind().into(), wanted, of }))
     }
 
-    /// The grant of a lock that a request would refresh.
+    /// Returns the grant of a lock that a request would refresh.
     pub(super) fn own_grant(
         &self,
         who: &Principal,
@@ -82,7 +82,7 @@ impl State {
         }
     }
 
-    /// The caller's own lease on a symbol that others have in their work trees.
+    /// Returns the caller's own lease on a symbol on which others have leases in their work trees.
     fn named_beside(&self, who: &Principal, verb: &ReleaseLock) -> Option<&Arc<Lock>> {
         let mut of_name =
             self.locks.live_named(verb.at.file(), verb.at.symbol()).filter(|it| it.at.is_beside());
@@ -93,8 +93,8 @@ impl State {
         self.locks.get(&its.at)
     }
 
-    /// The lock that a request to release names. Of a counted kind it is the grant of that number, else the newest of the caller's
-    /// that ends with no process.
+    /// Returns the lock that a request to release names. For a counted kind it is the grant with that number, or
+    /// else the newest grant of the caller that does not end with a process.
     pub(super) fn named_for_release(
         &self,
         who: &Principal,
@@ -118,9 +118,9 @@ impl State {
                 its.max_by_key(|it| (it.process.is_none(), it.fence))
             }
         };
-        // What was locked before its kind was counted has its own name.
+        // A lock from before its kind was counted has its own name.
         let found = found.or_else(|| self.locks.get(&verb.at));
-        // What another run of the same worker has is not this one's to give back.
+        // A run may not release the resources of another run of the same worker.
         if let Some(lock) = found.filter(|lock| lock.is_of_other_run(run.as_ref()) && !verb.force) {
             return Err(Refusal::LockNotHeld { by: lock.holder.clone(), fence: lock.fence, asked: None });
         }

@@ -8,7 +8,7 @@ use crate::Share;
 use crate::tally::Tally;
 use provost_base::{AgentId, Fence, RepoPath, SymbolPath, Ticket, Timestamp, held_of};
 
-/// All locks, and those who wait for one.
+/// All locks, and the agents that wait for one.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Locks {
     files: BTreeMap<RepoPath, FileLocks>,
@@ -35,7 +35,7 @@ impl FileLocks {
         symbols.filter_map(|symbol| self.by_symbol.get(symbol))
     }
 
-    /// Locks under names that lie inside `name`.
+    /// Returns locks under names that lie inside `name`.
     fn inside<'a>(&'a self, name: &str) -> impl Iterator<Item = &'a Arc<Lock>> {
         let first: Box<str> = if name.is_empty() { "".into() } else { format!("{name}.").into() };
         let beyond = first.clone();
@@ -113,29 +113,29 @@ impl Locks {
         }
     }
 
-    /// When something next runs out.
+    /// Returns when the next lock or wait runs out.
     pub(crate) fn next_deadline(&self) -> Option<Timestamp> {
         let lock = self.due.first().map(|(at, _)| *at);
         lock.into_iter().chain(self.waits_due.first().map(|(at, _)| *at)).min()
     }
 
-    /// The lock on exactly this symbol, lapsed or not.
+    /// Returns the lock on exactly this symbol, lapsed or not.
     pub fn get(&self, at: &SymbolPath) -> Option<&Arc<Lock>> {
         self.files.get(at.file())?.by_symbol.get(at.symbol())
     }
 
-    /// All locks, lapsed ones included, in the order of their first grants.
+    /// Returns all locks, lapsed ones included, in the order of their first grants.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<Lock>> {
         self.places.values().filter_map(|at| self.get(at))
     }
 
-    /// Live locks in a file, by symbol.
+    /// Returns the live locks in a file, by symbol.
     pub fn live_in(&self, file: &RepoPath) -> impl Iterator<Item = &Arc<Lock>> {
         let locks = self.files.get(file).into_iter().flat_map(|it| it.by_symbol.values());
         locks.filter(|lock| !lock.lapsed)
     }
 
-    /// Live locks on a symbol of a file under any of its names.
+    /// Returns the live locks on a symbol of a file, under any of its names.
     pub(crate) fn live_named<'a>(
         &'a self,
         file: &RepoPath,
@@ -145,7 +145,7 @@ impl Locks {
         locks.filter(|lock| !lock.lapsed)
     }
 
-    /// Live locks on what encloses a name of a file: its container, that one's, and the whole file.
+    /// Returns the live locks on the containers of a name in a file, up to the whole file.
     pub(crate) fn live_around<'a>(
         &'a self,
         file: &RepoPath,
@@ -157,7 +157,7 @@ impl Locks {
         containers.filter_map(move |it| file.map(|file| file.named(it))).flatten().filter(|lock| !lock.lapsed)
     }
 
-    /// Live locks on what lies inside a name of a file.
+    /// Returns the live locks on names inside a name of a file.
     pub(crate) fn live_inside<'a>(
         &'a self,
         file: &RepoPath,
@@ -167,7 +167,7 @@ impl Locks {
         locks.filter(|lock| !lock.lapsed)
     }
 
-    /// Live grants of a counted kind of resource.
+    /// Returns the live grants of a counted kind of resource.
     pub(super) fn live_of_kind(&self, kind: &str) -> impl Iterator<Item = &Arc<Lock>> {
         let prefix = held_of(kind);
         let resources = self.files.get(&RepoPath::default());
@@ -177,64 +177,64 @@ impl Locks {
         found.map(|(_, lock)| lock).filter(|lock| !lock.lapsed)
     }
 
-    /// Those who wait for something of a file, longest first; of the root, for a resource.
+    /// Returns the waits for symbols of a file, longest first; for the root, those for resources.
     pub(super) fn waiting_in(&self, file: &RepoPath) -> impl Iterator<Item = &Arc<Waiter>> {
         let tickets = self.waits_by_file.get(file).into_iter().flatten();
         tickets.filter_map(|it| self.waiters.get(it))
     }
 
-    /// How many resources those have who share, lapsed ones included.
+    /// Returns how many resources a share has, lapsed locks included.
     pub(super) fn resources_of_share(&self, share: &Share) -> usize {
         self.resources_by_share.of(share)
     }
 
-    /// Everyone who waits, longest first.
+    /// Returns all waits, longest first.
     pub fn waiters(&self) -> impl Iterator<Item = &Arc<Waiter>> {
         self.waiters.values()
     }
 
-    /// The waiter with this ticket, if it still waits.
+    /// Returns the waiter with this ticket, if it still waits.
     pub(super) fn waiter(&self, ticket: Ticket) -> Option<&Arc<Waiter>> {
         self.waiters.get(&ticket)
     }
 
-    /// How many agents wait, for any lock.
+    /// Returns how many waits there are, for any lock.
     pub(super) fn waiting(&self) -> usize {
         self.waiters.len()
     }
 
-    /// Locks that are due to lapse, or to be forgotten.
+    /// Returns the locks that are due to lapse, or to be forgotten.
     pub(super) fn due(&self, now: Timestamp) -> impl Iterator<Item = &Arc<Lock>> {
         self.due.iter().take_while(move |(at, _)| *at <= now).filter_map(|(_, at)| self.get(at))
     }
 
-    /// Agents whose time to wait is over.
+    /// Returns the waits whose time is over.
     pub(super) fn tired(&self, now: Timestamp) -> impl Iterator<Item = &Arc<Waiter>> {
         let late = self.waits_due.iter().take_while(move |(at, _)| *at <= now);
         late.filter_map(|(_, ticket)| self.waiters.get(ticket))
     }
 
-    /// How many locks there are, lapsed ones included.
+    /// Returns the number of locks, lapsed ones included.
     pub fn len(&self) -> usize {
         self.places.len()
     }
 
-    /// Whether there is none.
+    /// Checks whether there are no locks.
     pub fn is_empty(&self) -> bool {
         self.places.is_empty()
     }
 
-    /// How many locks an agent has, lapsed ones included.
+    /// Returns how many locks an agent has, lapsed ones included.
     pub(super) fn count_of(&self, agent: &AgentId) -> usize {
         self.by_holder.get(agent).map_or(0, BTreeSet::len)
     }
 
-    /// How many locks those have who share, lapsed ones included.
+    /// Returns how many locks a share has, lapsed ones included.
     pub(super) fn count_of_share(&self, share: &Share) -> usize {
         self.by_share.of(share)
     }
 
-    /// How many wait who share.
+    /// Returns how many waits a share has.
     pub(super) fn waiting_of(&self, share: &Share) -> usize {
         self.waiters.values().filter(|it| it.share == *share).count()
     }
@@ -243,7 +243,7 @@ impl Locks {
         self.by_holder.get(agent).into_iter().flatten().filter_map(|at| self.get(at))
     }
 
-    /// Locks of others on a symbol under any of its names, those that are only announced left out.
+    /// Returns other agents' locks on a symbol under any of its names, without leases that are only announced.
     pub(super) fn rivals<'a>(
         &'a self,
         who: &'a AgentId,
@@ -254,7 +254,7 @@ impl Locks {
         named.filter(move |lock| lock.holder != *who && lock.keeps_out(None))
     }
 
-    /// The same, and locks of others on what the symbol is part of: with those nothing is left to have.
+    /// Returns these locks, and other agents' locks on containers of the symbol, which cover it.
     pub(super) fn in_the_way<'a>(
         &'a self,
         who: &'a AgentId,

@@ -1,7 +1,7 @@
-//! Finds what holds up a wait: holders, parties that have waited longer, and circles of both.
+//! Finds the parties that hold up a wait: holders, parties that have waited longer, and circles of both.
 //!
-//! The parties are agents, and runs of jailed workers: several runs of one worker hold and wait for themselves. Of a counted kind a
-//! party is in the way as long as too few are left, so that several of them have to hold on before waiting is without end.
+//! A party is an agent, or a run of a jailed worker: several runs of one worker hold and wait for themselves. For a counted
+//! kind, a party blocks another as long as too few units are left, so that a circle may need several of them to hold on.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -21,16 +21,16 @@ pub(super) type Party = (AgentId, Option<TaskId>);
 pub struct Units {
     /// The kind, without its `@`.
     pub kind: Box<str>,
-    /// So many are wanted.
+    /// The number of units that are wanted.
     pub wanted: u32,
-    /// So many there are.
+    /// The number of units that exist.
     pub of: u32,
 }
 
-/// An agent that waits for a lock. Memory only: waiting ends with the connection that waits.
+/// An agent that waits for a lock. In memory only: the wait ends with the connection that waits.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Waiter {
-    /// The number of its place; the lowest waits longest.
+    /// The number of its place; the lowest number has waited longest.
     pub ticket: Ticket,
     /// The symbol that it waits for.
     pub at: SymbolPath,
@@ -42,19 +42,19 @@ pub struct Waiter {
     pub agent: AgentId,
     /// When it began to wait.
     pub since: Timestamp,
-    /// When it gives up, unless it asks again before.
+    /// When the wait ends, unless the agent asks again before.
     pub until: Timestamp,
-    /// The share that it counts for.
+    /// The share to which the wait counts.
     pub share: Share,
-    /// The run of a jailed worker that it waits for.
+    /// The run of a jailed worker for which it waits.
     pub run: Option<TaskId>,
-    /// How many it wants of a counted kind of resource.
+    /// The units that it wants of a counted kind of resource.
     pub units: Option<Units>,
-    /// The grant of it that the agent has already.
+    /// The grant on the same symbol that the agent has already.
     pub own: Option<Fence>,
-    /// Whether other grants of the same agent are in its way.
+    /// Whether other grants of the same agent block it, too.
     pub apart: bool,
-    /// The daemon at which it waits; the wait ends with that one.
+    /// The daemon at which it waits; the wait ends with that daemon.
     #[serde(default, skip_serializing_if = "DaemonId::is_alone")]
     pub daemon: DaemonId,
 }
@@ -76,22 +76,22 @@ impl Waiter {
     }
 }
 
-/// What a party wants to have.
+/// A request of a party, granted or not.
 #[derive(Clone, Copy)]
 pub(super) struct Want<'a> {
-    /// The agent that wants it.
+    /// The agent that asks.
     pub(super) who: &'a AgentId,
-    /// The run for which it wants it.
+    /// The run for which it asks.
     pub(super) run: Option<&'a TaskId>,
     /// The symbol or resource.
     pub(super) at: &'a SymbolPath,
     /// Every name of the symbol in its file.
     pub(super) names: &'a [&'a str],
-    /// How many, of a counted kind.
+    /// The units, for a counted kind.
     pub(super) units: Option<&'a Units>,
-    /// The grant that it has of it already.
+    /// The grant on it that the agent has already.
     pub(super) own: Option<Fence>,
-    /// Whether grants of the same agent for others of its processes or runs are in the way.
+    /// Whether grants of the same agent for its other processes or runs block the request.
     pub(super) apart: bool,
     /// Its place in the queue.
     pub(super) ticket: Option<Ticket>,
@@ -102,13 +102,13 @@ impl Want<'_> {
         (self.who.clone(), self.run.cloned())
     }
 
-    /// Whether a grant is another party's, as far as this one minds.
+    /// Checks whether a grant is another party's, from the view of this request.
     fn is_anothers(&self, lock: &Lock) -> bool {
         let is_of_other_run = || lock.run.is_some() && lock.run.as_ref() != self.run;
         self.own != Some(lock.fence) && (lock.holder != *self.who || self.apart || is_of_other_run())
     }
 
-    /// Whether it is about the same resource, or one kind.
+    /// Checks whether a waiter wants the same resource, or the same counted kind.
     fn shares_with(&self, waiter: &Waiter) -> bool {
         match (self.units, &waiter.units) {
             (Some(mine), Some(theirs)) => mine.kind == theirs.kind,
@@ -143,7 +143,7 @@ impl Waiter {
 }
 
 impl Locks {
-    /// Grants of others that keep a party from what it wants; of a counted kind all of them, where too few are left.
+    /// Returns the grants of others that block a request; for a counted kind all of them, if too few units are left.
     pub(super) fn holders<'a>(&'a self, want: Want<'a>) -> Box<dyn Iterator<Item = &'a Arc<Lock>> + 'a> {
         if !want.at.is_resource() {
             return Box::new(self.in_the_way(want.who, want.at.file(), want.names));
@@ -158,13 +158,13 @@ impl Locks {
         Box::new(others().filter(move |_| is_short))
     }
 
-    /// Others who wait for it from before: for a symbol under any of its names, or for what it is part of; for a resource, or
-    /// for any number of one kind.
+    /// Returns the earlier waits of others for the same: for a symbol under any of its names, or for its container;
+    /// for a resource, or for any units of its kind.
     pub(super) fn earlier<'a>(&'a self, want: Want<'a>) -> impl Iterator<Item = &'a Arc<Waiter>> + 'a {
         let waits = self.waiting_in(want.at.file());
         let waits = waits.take_while(move |it| want.ticket.is_none_or(|ticket| it.ticket < ticket));
         waits.filter(move |it| {
-            // The places of one run are for one step, in which it takes all.
+            // One run takes all of its needs in one step, so its places do not block each other.
             let is_of_this_run = want.run.is_some() && it.run.as_ref() == want.run;
             let is_other = it.agent != *want.who || (want.apart && !is_of_this_run);
             let has = |name: &str| want.names.iter().any(|it| *it == name || encloses(name, it));
@@ -172,7 +172,7 @@ impl Locks {
         })
     }
 
-    /// The parties for which a party has to wait, itself left out: another process of the same agent ends by itself.
+    /// Returns the parties for which a party has to wait, except itself: another process of the same agent ends by itself.
     fn blockers(&self, want: Want<'_>) -> BTreeSet<Party> {
         let mut all: BTreeSet<Party> = self.holders(want).map(|it| it.party()).collect();
         all.extend(self.earlier(want).map(|it| it.party()));
@@ -180,7 +180,7 @@ impl Locks {
         all
     }
 
-    /// A circle of agents who would wait for each other if a party began to wait for this, from it on.
+    /// Returns the circle of agents that would wait for each other if this party began to wait, beginning with it.
     pub(super) fn circle(&self, want: Want<'_>) -> Option<Vec<AgentId>> {
         let start = want.party();
         let mut came_from: BTreeMap<Party, Party> = BTreeMap::new();
@@ -204,8 +204,8 @@ impl Locks {
         None
     }
 
-    /// Whether a party in a circle would never get what it wants. Where no kind is counted it never does; of a counted kind, a
-    /// party that does not wait may give enough back.
+    /// Checks whether a party in a circle would wait forever. Without counted kinds it would; with a counted kind,
+    /// a party that does not wait may give enough units back.
     fn never_ends(&self, want: Want<'_>) -> bool {
         if want.units.is_none() && self.waiters().all(|it| it.units.is_none()) {
             return true;
@@ -217,7 +217,7 @@ impl Locks {
         wants.push((want.party(), want));
         let mut stuck: BTreeSet<Party> = wants.iter().map(|(party, _)| party.clone()).collect();
         loop {
-            // A party is stuck as long as one of its wants is kept from it by others that are.
+            // A party is stuck as long as other stuck parties block one of its requests.
             let still: BTreeSet<Party> = wants
                 .iter()
                 .filter(|(party, want)| stuck.contains(party) && self.is_kept_by(*want, &stuck))
@@ -230,7 +230,7 @@ impl Locks {
         }
     }
 
-    /// Whether these alone, who never give anything back, keep a party from what it wants.
+    /// Checks whether these parties, which never give anything back, are enough to block a request.
     fn is_kept_by(&self, want: Want<'_>, stuck: &BTreeSet<Party>) -> bool {
         let me = want.party();
         let is_stuck = |party: &Party| *party != me && stuck.contains(party);

@@ -1,8 +1,8 @@
 //! Leases that agents take by writing: the host's hook asks before each write, and no agent has to remember a lock.
 //!
-//! The service looks at the code and at what others hold, and decides whether the write is in the way of another agent.
-//! The rule here grants in one step what the write touches, if no grant has come in the meantime that the service has not
-//! looked at; otherwise the service looks again. So two writes of the same moment are ordered by the engine.
+//! The service looks at the code and at other agents' grants, and decides whether one of them blocks the write. The rule
+//! here grants in one step the places that the write touches, if no grant has come in the meantime that the service has not
+//! looked at; otherwise the service looks again. So the engine orders two writes of the same moment.
 
 use std::sync::Arc;
 
@@ -13,20 +13,20 @@ use crate::command::{CommittedFreed, FreeCommitted, HoldPlaces, PlaceToHold, Pla
 use crate::{Auto, Change, EventKind, Outbox, Principal, Refusal, State};
 use provost_base::{AgentId, Fence, HostId, RepoPath, Timestamp};
 
-/// How a lease was taken by a write. Its renewals keep the time of the grant.
+/// The circumstances in which a write took a lease. Its renewals keep the time of the grant.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Writing {
     /// The top of the work tree in which the agent writes.
     pub tree: Box<str>,
-    /// The host of that work tree: on another one, the same path is another work tree.
+    /// The host of that work tree; on another host, the same path is another work tree.
     #[serde(default, skip_serializing_if = "HostId::is_alone")]
     pub host: HostId,
-    /// Whether it keeps other agents of that work tree out; otherwise it is only announced.
+    /// Whether it keeps other agents of that work tree out; if not, it is only announced.
     pub holds: bool,
-    /// Whether it keeps out those of other work trees, too.
+    /// Whether it keeps agents in other work trees out, too.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub everywhere: bool,
-    /// The commit that the work tree was at; `None` where that is not known.
+    /// The commit that the work tree was at; `None` if it is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit: Option<Box<str>>,
     /// The subagent of the session that writes; `None` for the session itself.
@@ -34,24 +34,24 @@ pub struct Writing {
     pub part: Option<Box<str>>,
 }
 
-/// Where a lock that was asked for ends with the commit of its file, as a lease does.
+/// The condition under which a requested lock ends with the commit of its file, as a lease does.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct UntilCommit {
     /// The top of the work tree in which the holder works.
     pub tree: Box<str>,
-    /// The commit that it was at when the lock was granted; `None` where that is not known.
+    /// The commit that it was at when the lock was granted; `None` if it is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit: Option<Box<str>>,
 }
 
 impl Writing {
-    /// Whether it was in this work tree.
+    /// Checks whether the lease was taken in this work tree.
     pub fn is_in(&self, tree: &str, host: HostId) -> bool {
         *self.tree == *tree && self.host == host
     }
 }
 
-/// A writer, as far as it matters whose leases keep it out.
+/// A writer, with the members that decide whose leases keep it out.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Writer {
     /// The agent of the session.
@@ -63,7 +63,7 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// Whether a lock is another writer's.
+    /// Checks whether a lock belongs to another writer.
     pub fn is_other(&self, lock: &Lock) -> bool {
         let other_part = || lock.writing.as_ref().is_some_and(|it| it.part != self.part);
         lock.holder != self.agent || (self.parts_differ && other_part())
@@ -71,15 +71,15 @@ impl Writer {
 }
 
 impl Lock {
-    /// Whether it keeps other agents from writing in a work tree of a host; without one, from a lock that was asked for.
+    /// Checks whether the lock keeps other agents from writing in a work tree of a host; without a work tree, from getting a lock there.
     pub fn keeps_out(&self, tree: Option<(&str, HostId)>) -> bool {
         self.writing.as_ref().is_none_or(|it| {
             it.holds && tree.is_none_or(|(tree, host)| it.everywhere || it.is_in(tree, host))
         })
     }
 
-    /// The work tree in which it ends with the commit of its file, and the commit at which it was taken; `None` for a lock
-    /// that no commit ends.
+    /// Returns the work tree in which the commit of its file ends the lock, and the commit at which it was taken;
+    /// `None` for a lock that no commit ends.
     pub fn ends_with_commit(&self) -> Option<(&str, Option<&str>)> {
         let of_write = self.writing.as_ref().map(|it| (&*it.tree, it.commit.as_deref()));
         of_write.or_else(|| self.until_commit.as_ref().map(|it| (&*it.tree, it.commit.as_deref())))
@@ -87,7 +87,7 @@ impl Lock {
 }
 
 impl State {
-    /// Grants or renews what a write touches, or says that the look at it is too old.
+    /// Grants or renews leases on the places that a write touches, or reports that the service's look is too old.
     pub(crate) fn hold_places(
         &self,
         now: Timestamp,
@@ -116,7 +116,7 @@ impl State {
         Ok(PlacesHeld::Held(held))
     }
 
-    /// The grants by which others have something of a file.
+    /// Returns the grants that others have in a file.
     fn grants_of_others<'a>(
         &'a self,
         writer: &'a Writer,
@@ -144,8 +144,8 @@ impl State {
         let is_free_here = |name| !of_others(name).any(is_here);
         let covers = |lock: &Lock| lock.at.name().is_empty() || lock.covers(place.at.symbol());
         let own = self.locks.live_in(file).filter(|it| !writer.is_other(it) && covers(it));
-        // One that was asked for has a time of its own. A lease goes along to the work tree of the newest write, unless another
-        // agent has the symbol there.
+        // A lock that was asked for has a time of its own. A lease moves to the work tree of the newest write,
+        // unless another agent has the symbol there.
         match own.min_by_key(|it| it.writing.is_some()) {
             Some(lock) if lock.writing.is_none() => return Ok(Some(lock.clone())),
             Some(lock) if is_here(lock) || lock.all_names().all(is_free_here) => {
@@ -155,7 +155,7 @@ impl State {
             None => {}
         }
         let is_beside = of_others(place.at.symbol()).next().is_some();
-        // Another agent has it that the writer need not wait for. Only what is held in other work trees alone can be held here.
+        // Another agent has it, and the writer need not wait for it. Only a place that is held in other work trees alone can be held here.
         if is_beside && (self.settings.auto.mode != Auto::Hold || !is_free_here(place.at.symbol())) {
             return Ok(None);
         }
@@ -204,7 +204,7 @@ impl State {
         }
     }
 
-    /// A lease that goes on. One that was renewed a moment ago stays as it is, and costs no commit.
+    /// Renews a lease. A lease that was renewed a moment ago stays as it is, and costs no commit.
     fn lease_renewed(
         &self,
         now: Timestamp,
@@ -215,7 +215,7 @@ impl State {
         let ttl = self.settings.auto.ttl;
         let new = Lock {
             expires_at: now.after(ttl),
-            // A process of another host is none that this one can look at.
+            // This host cannot look at a process of another host.
             process: verb.process.or_else(|| lock.process.filter(|_| self.is_here(lock.daemon))),
             daemon: self.here,
             writing: Some(self.writing(verb, lock.at.file())),
@@ -232,7 +232,7 @@ impl State {
         new
     }
 
-    /// Work is committed: leases in files that are as committed are over, and locks that end with the commit.
+    /// Ends leases in files that are as committed, and locks that end with the commit.
     pub(crate) fn free_committed(&self, verb: &FreeCommitted, out: &mut Outbox) -> CommittedFreed {
         let is_done = |lock: &&Arc<Lock>| {
             let (tree, taken_at) = lock.ends_with_commit().unzip();
@@ -245,5 +245,5 @@ impl State {
     }
 }
 
-/// A lease is renewed when one part in so many of its time has passed.
+/// A lease is renewed once this fraction (one part in so many) of its time has passed.
 const RENEWED_AFTER: u64 = 10;

@@ -1,4 +1,4 @@
-//! The state that posts leave, without their content: inboxes, agents' work, and open questions.
+//! The state that results from posts, without their content: inboxes, agents' work, and open questions.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -10,13 +10,13 @@ use super::{Contention, Mailbox, PathScope, Post, WorkingSet, roster, slug};
 use crate::Share;
 use provost_base::{AgentId, Digest, EventSeq, PostSeq, Slug, TaskId, Timestamp, Ttl};
 
-/// How long a question that was asked again is taken for the same.
+/// The time within which a repeated question counts as the same.
 pub(super) const SAME_FOR: Ttl = Ttl::minutes(10);
 
-/// How long a question without an answer stays open.
+/// The time for which a question without an answer stays open.
 const OPEN_FOR: Ttl = Ttl::minutes(24 * 60);
 
-/// How long a silent agent is remembered. A broken branch may rest for a weekend.
+/// The time for which a silent agent is remembered. A broken branch may rest for a weekend.
 const SILENT_FOR: Ttl = Ttl::minutes(7 * 24 * 60);
 
 /// A question that waits for an answer.
@@ -28,23 +28,23 @@ pub struct Question {
     pub agent: AgentId,
     /// The beginning of the question, for lists.
     pub text: Box<str>,
-    /// Digest of the whole question.
+    /// The digest of the whole question.
     pub whole: Digest,
     /// When it was asked.
     pub at: Timestamp,
-    /// With whom its agent shares; `None` for those that the daemon asks.
+    /// The share of its agent; `None` for questions of the daemon.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share: Option<Share>,
-    /// The task in whose jail it was asked; `None` where it was asked outside of every jail.
+    /// The task in whose jail it was asked; `None` if it was asked outside of every jail.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<TaskId>,
-    /// Whether the agent's program waits for the answer, so that it counts whose that is.
+    /// Whether the agent's program waits for the answer, so that it matters who gives it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_form: bool,
 }
 
 impl Question {
-    /// The share that the question counts for.
+    /// Returns the share to which the question counts.
     fn counts_for(&self) -> Share {
         self.share.clone().unwrap_or_else(|| Share::Name(slug(self.agent.as_str())))
     }
@@ -80,7 +80,7 @@ impl Reach {
         }
     }
 
-    /// Everybody who means some file that is meant here, too.
+    /// Returns every agent that has a file which the place means, too.
     pub(super) fn meeting(&self, place: &PathScope) -> BTreeSet<&Slug> {
         let wide = self.wide.iter().filter(|(_, places)| places.iter().any(|it| it.meets(place)));
         let mut found: BTreeSet<&Slug> = wide.map(|(slug, _)| slug).collect();
@@ -196,8 +196,8 @@ impl BrokerState {
         }
     }
 
-    /// Whether a status is what its agent's row shows, so that a repeat changes nothing but the time of the
-    /// last report. A word that settles a row does so each time it is said.
+    /// Checks whether a status repeats what its agent's row shows, so that only the time of the last report
+    /// changes. A word that settles a row does so each time it is said.
     pub fn has_heard(&self, post: &Post) -> bool {
         let Post::Status { agent, status, phase, .. } = post else { return false };
         let row = self.correspondents.get(&slug(agent.as_str())).and_then(|it| it.row.as_ref());
@@ -206,37 +206,37 @@ impl BrokerState {
             && row.is_some_and(|row| row.label == *status && row.phase == *phase)
     }
 
-    /// An agent that has an inbox.
+    /// Returns the inbox of an agent, if it has one.
     pub fn get(&self, slug: &Slug) -> Option<&Arc<Mailbox>> {
         self.correspondents.get(slug)
     }
 
-    /// Everybody who has an inbox, by name.
+    /// Returns all inboxes, by name of their agents.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<Mailbox>> {
         self.correspondents.values()
     }
 
-    /// How many have one.
+    /// Returns the number of inboxes.
     pub fn len(&self) -> usize {
         self.correspondents.len()
     }
 
-    /// Whether no agent has an inbox, and no post waits for one.
+    /// Checks whether no agent has an inbox, and no post waits for one.
     pub fn is_empty(&self) -> bool {
         self.correspondents.is_empty() && self.parked.is_empty()
     }
 
-    /// The newest number of every inbox.
+    /// Returns the newest number of every inbox.
     pub fn newest(&self) -> impl Iterator<Item = (&Slug, PostSeq)> {
         self.newest.iter().map(|(slug, n)| (slug, *n))
     }
 
-    /// The working set of an agent, if it works on files.
+    /// Returns the working set of an agent, if it works on files.
     pub fn print(&self, slug: &Slug) -> Option<&Arc<WorkingSet>> {
         self.prints.get(slug)
     }
 
-    /// Open questions, oldest first.
+    /// Returns the open questions, oldest first.
     pub fn questions(&self) -> impl Iterator<Item = &Arc<Question>> {
         self.questions.values()
     }
@@ -245,18 +245,18 @@ impl BrokerState {
         self.standoffs.get(key)
     }
 
-    /// All cases of two agents that change one file.
+    /// Returns all cases of two agents that change one file.
     pub fn standoffs(&self) -> impl Iterator<Item = &Arc<Contention>> {
         self.standoffs.values()
     }
 
-    /// Cases in which an agent takes part.
+    /// Returns the cases in which an agent takes part.
     pub(super) fn standoffs_of(&self, slug: &Slug) -> impl Iterator<Item = &Arc<Contention>> {
         let keys = self.standoffs_of.get(slug).into_iter().flatten();
         keys.filter_map(|key| self.standoffs.get(key))
     }
 
-    /// Cases beyond what can be remembered, oldest first, if so many more come.
+    /// Returns the cases that have to go if `more` are added, oldest first.
     pub(super) fn too_old(&self, more: usize, most: usize) -> Vec<Arc<Contention>> {
         let excess = (self.standoffs.len() + more).saturating_sub(most);
         if excess == 0 {
@@ -268,7 +268,7 @@ impl BrokerState {
         all
     }
 
-    /// Cases whose time is up.
+    /// Returns the cases whose time is up.
     pub(super) fn overdue(&self, now: Timestamp, window: Ttl) -> Vec<Arc<Contention>> {
         let due = self.undecided.iter().take_while(|(since, _)| since.after(window) <= now);
         due.filter_map(|(_, key)| self.standoffs.get(key).cloned()).collect()
@@ -278,7 +278,7 @@ impl BrokerState {
         self.undecided.first().map(|(since, _)| since.after(window))
     }
 
-    /// How many posts wait for an agent that has not been there yet.
+    /// Returns how many posts wait for agents that have no inbox yet.
     pub fn waiting(&self) -> usize {
         self.parked.values().map(VecDeque::len).sum()
     }
@@ -287,25 +287,25 @@ impl BrokerState {
         self.parked.get(slug).into_iter().flatten().copied().collect()
     }
 
-    /// The number of posts that wait for an agent, the oldest of them, and the number of awaited agents.
+    /// Returns the number of posts that wait for an agent, the oldest of them, and the number of awaited agents.
     pub(super) fn parked(&self, slug: &Slug) -> (usize, Option<PostSeq>, usize) {
         let waiting = self.parked.get(slug);
         let oldest = waiting.and_then(|it| it.front()).map(|(n, _)| *n);
         (waiting.map_or(0, VecDeque::len), oldest, self.parked.len())
     }
 
-    /// The one for whom the oldest post waits.
+    /// Returns the agent for which the oldest post waits.
     pub(super) fn longest_awaited(&self) -> Option<&Slug> {
         self.parked.iter().min_by_key(|(_, it)| it.front().map(|(n, _)| *n)).map(|(slug, _)| slug)
     }
 
-    /// How many of those who are known are counted for one.
+    /// Returns how many inboxes count to a share.
     pub(super) fn counted_for(&self, share: &Share) -> usize {
         self.correspondents.values().filter(|it| it.share.as_ref() == Some(share)).count()
     }
 
-    /// The agent that was silent for longest, of all or of one share, and for how long at least no agent is
-    /// forgotten for want of room.
+    /// Returns the agent that has been silent for longest, of all or of one share; only an agent that was silent
+    /// since before `before` is forgotten for lack of room.
     pub(super) fn longest_silent(
         &self,
         before: Timestamp,
@@ -325,8 +325,8 @@ impl BrokerState {
         gone.map(|it| it.slug.clone()).collect()
     }
 
-    /// The question that gives way to another one when there is no room: the oldest of those who have most, so that
-    /// an agent which asks much loses its own.
+    /// Returns the question that is dropped when another needs room: the oldest of the share with the most
+    /// questions, so that an agent which asks much loses its own.
     pub(super) fn question_to_drop(&self) -> Option<&Arc<Question>> {
         let mut counts: BTreeMap<Share, usize> = BTreeMap::new();
         for it in self.questions.values() {

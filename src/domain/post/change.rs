@@ -7,11 +7,11 @@ use serde::{Deserialize, Serialize};
 use super::{BrokerState, Contention, Mailbox, Question, WorkingSet};
 use provost_base::{EventSeq, PostSeq, Slug, Timestamp};
 
-/// A row of the broker's to write. Memory and store apply the same changes in the same order.
+/// A change to a row of the broker. Memory and store apply the same changes in the same order.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PostChange {
-    /// A post, or one that was kept for an agent, is in these inboxes. What it says is in its event alone.
+    /// A post, or one that was kept for an agent, is in these inboxes. Only its event has its text.
     File {
         /// The number of the post, over all inboxes.
         n: PostSeq,
@@ -21,10 +21,10 @@ pub enum PostChange {
         at: Timestamp,
         /// The inboxes that have it from now on.
         to: Arc<[Slug]>,
-        /// Whether it is a post of its own, and not one that was kept for an agent.
+        /// Whether it is a new post, and not one that was kept for an agent.
         own: bool,
     },
-    /// The number of the newest post in an agent's inbox, as the store has it. Memory only.
+    /// The number of the newest post in an agent's inbox, as the store has it. In memory only.
     Newest(Slug, PostSeq),
     /// An agent has an inbox, and perhaps a row in the roster.
     PutMailbox(Arc<Mailbox>),
@@ -42,7 +42,7 @@ pub enum PostChange {
     DropQuestion(PostSeq),
     /// A post waits until an agent has an inbox.
     Park(Slug, PostSeq, EventSeq),
-    /// The oldest of the posts that wait for this agent does so no longer.
+    /// The oldest of the posts that wait for this agent no longer waits.
     Unpark(Slug, PostSeq),
     /// The audit log begins after this number.
     BeginLog(PostSeq),

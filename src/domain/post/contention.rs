@@ -13,15 +13,15 @@ pub struct Contention {
     pub b: Slug,
     /// The file, in its one spelling.
     pub file: Box<str>,
-    /// The file, as it was written by the agent that came second.
+    /// The file, as the agent that came second wrote it.
     pub written: Box<str>,
     /// When the second agent's change became known.
     pub since: Timestamp,
-    /// Whether the detector has decided what to make of it.
+    /// Whether the detector has handled the case.
     pub decided: bool,
 }
 
-/// The members that tell one case from another.
+/// The members that identify a case.
 pub(super) type Key = (Slug, Slug, Box<str>);
 
 impl Contention {
@@ -29,7 +29,7 @@ impl Contention {
         (self.a.clone(), self.b.clone(), self.file.clone())
     }
 
-    /// The key as text, for tables.
+    /// Returns the key as text, for tables.
     pub fn id(&self) -> String {
         format!("{}\n{}\n{}", self.a, self.b, self.file)
     }

@@ -20,7 +20,7 @@ use crate::{Change, Outbox, Refusal, State};
 use provost_base::limits::STANDOFFS_MAX;
 use provost_base::{AgentId, PostSeq, Slug, Timestamp};
 
-/// Every finding of the daemon begins with this, so that agents can tell it from a reviewer's.
+/// The beginning of every finding of the daemon, by which agents can tell it from a reviewer's.
 const TAG: &str = "[conflict-detector]";
 
 const ACROSS_KINDS: &str = "Note: one side declared named regions and the other declared line ranges; these always \
@@ -28,7 +28,7 @@ const ACROSS_KINDS: &str = "Note: one side declared named regions and the other 
                             the same region kind.";
 
 impl Round<'_> {
-    /// Looks at what a post says of files, and puts its sender's working set in force.
+    /// Looks at the files of a post, and puts its sender's working set in force.
     pub(super) fn detect(
         &mut self,
         post: &Post,
@@ -49,7 +49,7 @@ impl Round<'_> {
         Ok(())
     }
 
-    /// Tells an agent what stands in its way.
+    /// Tells an agent about a conflict with its work.
     pub(crate) fn feedback(&mut self, to: &Slug, error: String) -> Result<(), Refusal> {
         let errors = vec![format!("{TAG} {error}").into()];
         self.tell(Post::Feedback { agent: named(to), from: named(&supervisor()), errors, re: None }).map(drop)
@@ -60,7 +60,7 @@ impl Round<'_> {
         self.tell(Post::Question { agent: named(&supervisor()), question }).map(drop)
     }
 
-    /// Intents that overlap the one that has just been announced.
+    /// Finds intents that overlap the one that was just announced.
     fn overlaps(&mut self, mine: &mut WorkingSet) -> Result<(), Refusal> {
         let state = self.state;
         let Some(intent) = mine.live(self.now).cloned() else { return Ok(()) };
@@ -105,7 +105,7 @@ impl Round<'_> {
         Ok(())
     }
 
-    /// Finds files that another agent changes, too. Returns those that both agents were told about just now.
+    /// Finds files that another agent changes, too. Returns those that both agents were just told about.
     fn meetings(&mut self, mine: &WorkingSet) -> Result<BTreeSet<(Slug, PathScope)>, Refusal> {
         let state = self.state;
         let mut new: BTreeMap<Key, (Slug, PathScope, Box<str>)> = BTreeMap::new();
@@ -140,10 +140,10 @@ impl Round<'_> {
         Ok(met)
     }
 
-    /// Whether these two have heard of it, under this name of the file or one that means it, too.
+    /// Checks whether these two agents have been told, under this name of the file or another name that includes it.
     fn is_known(&self, key: &Key, place: &PathScope) -> bool {
         let (a, b, _) = key;
-        // Two files under different names are different files: only what means several is compared.
+        // Two files under different names are different files: only names that mean several files are compared.
         let is_wide = |text: &str| text.contains(['*', '?']) || text.ends_with(['/', '\\']);
         let may_be = |file: &str| place.file().is_none() || is_wide(file);
         let same = |it: &Arc<Contention>| {
@@ -152,7 +152,7 @@ impl Round<'_> {
         self.state.broker.standoff(key).is_some() || self.state.broker.standoffs_of(a).any(same)
     }
 
-    /// Files that are others', by what these announce or by what is written about who owns them.
+    /// Finds files that belong to others, by their announcements or by the lists of owners.
     fn trespasses(
         &mut self,
         mine: &mut WorkingSet,
@@ -208,8 +208,8 @@ impl Round<'_> {
         Ok(())
     }
 
-    /// The owners of a file other than `mine`: their names, a mark by which one finding is told from the
-    /// next, and the place that says so if it is not their intent.
+    /// Returns the owners of a file other than `mine`: their names, a mark that tells one finding from the next,
+    /// and the place of the rule if the owner has no intent.
     fn owners(
         &self,
         mine: &Slug,
@@ -223,7 +223,7 @@ impl Round<'_> {
                 found.push((slug.clone(), format!("{slug} {}", intent.n).into(), None));
             }
         }
-        // As in a list of owners: the last line that fits has the word.
+        // As in a list of owners: the last line that fits decides.
         let rule = rules.iter().rev().find(|it| it.fits(place)).map(|it| it.owner);
         let Some(rule) = rule.filter(|it| !it.by.contains(mine)) else { return found };
         for slug in &rule.by {
@@ -239,12 +239,12 @@ impl Round<'_> {
     }
 }
 
-/// Whether two agents have heard that their intents overlap.
+/// Checks whether two agents have been told that their intents overlap.
 fn told(mine: &WorkingSet, n: PostSeq, theirs: &WorkingSet, m: PostSeq) -> bool {
     mine.overlaps.get(&theirs.slug) == Some(&m) || theirs.overlaps.get(&mine.slug) == Some(&n)
 }
 
-/// The rules of ownership that name an agent; most lists name people, and are not compared.
+/// Returns the rules of ownership that name an agent; most lists name people, and are not compared.
 fn rules(state: &State) -> Vec<Rule<'_>> {
     let PostSettings { code_owners, owners, .. } = &state.settings.posts;
     let all = || code_owners.iter().chain(owners);
@@ -254,10 +254,10 @@ fn rules(state: &State) -> Vec<Rule<'_>> {
     all().map(Rule::of).collect()
 }
 
-/// A line of who owns what, ready to be compared with many files.
+/// A line of a list of owners, ready to be compared with many files.
 struct Rule<'a> {
     owner: &'a Owner,
-    /// The meaning from the top of the repository: this file, or all below this folder.
+    /// The meaning from the top of the repository: this file, or everything below this folder.
     whole: PathScope,
     below: PathScope,
     /// The meaning in any folder, if the pattern names none.
@@ -286,12 +286,12 @@ fn named(slug: &Slug) -> AgentId {
 }
 
 impl State {
-    /// Decides what to make of those who have changed one file for too long.
+    /// Handles the cases of agents that have changed one file for too long.
     pub(crate) fn decide_standoffs(&self, now: Timestamp, out: &mut Outbox) {
         let settings = &self.settings.posts;
         let mut round = Round::new(now, self, out);
         for case in self.broker.overdue(now, settings.window) {
-            // Without room for an inbox of the supervisor, there is no agent to ask.
+            // Without room for an inbox of the supervisor, no agent can be asked.
             let _ = round.decide(&case);
             let decided = Contention { decided: true, ..Contention::clone(&case) };
             round.out.put(Change::Post(PostChange::PutContention(Arc::new(decided))));
@@ -319,7 +319,7 @@ impl Round<'_> {
         ))
     }
 
-    /// Whether both have announced which parts of the file they change, and these are different ones.
+    /// Checks whether both agents have announced the parts of the file that they change, and these differ.
     fn keep_apart(&self, case: &Contention) -> bool {
         let place = PathScope::File(case.file.clone());
         let parts = |slug: &Slug| {

@@ -1,10 +1,10 @@
-//! Questions that the agent of a task asks in a form. Its program waits for the answer, and takes it for its person's.
+//! Questions that the agent of a task asks in a form. Its program waits for the answer, and takes it as its person's.
 //!
 //! ```text
 //!   [open] --the task's asker or a person answers--> [answered]: its number is in the answer's event
 //!     \--nothing is waited for any more, or the task has ended--> [gone]
 //! ```
-//! What any other agent answers is refused, and the question stays open. An answer closes one question.
+//! An answer of any other agent is refused, and the question stays open. An answer closes one question.
 
 use provost_base::{PostSeq, TaskId, task_command};
 
@@ -13,12 +13,12 @@ use super::{Post, PostChange, Question, Source};
 use crate::command::{QuestionWithdrawn, WithdrawQuestion};
 use crate::{Change, Outbox, Principal, Proof, Refusal, Scope, State};
 
-/// What is asked from inside of a task.
+/// The origin of a question that was asked from inside a task.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct AskedInside {
     /// The task of the asker.
     pub(super) task: Option<TaskId>,
-    /// Whether its agent's program waits for the answer.
+    /// Whether the program of the task's agent waits for the answer.
     pub(super) is_form: bool,
 }
 
@@ -33,24 +33,24 @@ impl AskedInside {
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct Closed {
     pub(super) questions: Vec<PostSeq>,
-    /// The one of a program that waits, which gets this answer.
+    /// The question of a waiting program, which gets this answer.
     pub(super) form: Option<PostSeq>,
 }
 
 impl Question {
-    /// Whether an answer is about it that names so much of it.
+    /// Checks whether an answer that names `re` is about this question: all of it, or its beginning.
     fn is_meant_by(&self, re: &str) -> bool {
-        // Lists have the beginning of a question.
+        // Lists show the beginning of a question.
         let named = re.trim_end().trim_end_matches(['…', '.']);
         !named.is_empty() && (self.text.starts_with(named) || named.starts_with(&*self.text))
     }
 }
 
 impl State {
-    /// Which questions a post closes.
+    /// Returns the questions that a post closes.
     ///
     /// # Errors
-    /// It answers a form, and is not to: then it is no post.
+    /// The post answers a form, and its sender may not: then it is not published.
     pub(super) fn closed_by(&self, who: &Principal, post: &Post) -> Result<Closed, Refusal> {
         let (agent, re) = match post {
             Post::Answer { agent, re, .. } => (agent, re.as_deref()),
@@ -66,7 +66,7 @@ impl State {
         let (forms, others): (Vec<&Question>, Vec<&Question>) = match (named.is_empty(), re) {
             // It repeats an answer, which has closed its question.
             (true, Some(_)) if !is_answer => return Ok(Closed::default()),
-            // What names no open question is about those that no program waits with, as it is with git-paw.
+            // As with git-paw, an answer that names no open question closes the questions for which no program waits.
             (true, Some(_)) => (Vec::new(), open.into_iter().filter(|it| !it.is_form).collect()),
             (true, None) => open.into_iter().partition(|it| it.is_form),
             (false, _) => named.into_iter().partition(|it| it.is_form),
@@ -78,7 +78,7 @@ impl State {
         Ok(Closed { questions: vec![form], form: Some(form) })
     }
 
-    /// The one form of these that an answer of this caller is for. Of those that ask the same, it is the oldest.
+    /// Returns the form that an answer of this caller is for. Of forms with the same question, it is the oldest.
     fn answered_form(
         &self,
         who: &Principal,
@@ -103,8 +103,8 @@ impl State {
         }
     }
 
-    /// Whether an answer of this caller is one to the agent of a task: of the task's asker or a person, and neither of its own
-    /// worker nor of a model that has left its name out.
+    /// Checks whether this caller may answer the agent of a task: the task's asker or a person may, but not the
+    /// task's own worker, nor a model that has left out its name.
     fn may_answer(&self, who: &Principal, question: &Question) -> bool {
         if who.may(Scope::Operate) {
             return !who.is_of_agents();
@@ -136,7 +136,7 @@ impl State {
         }
     }
 
-    /// Nothing waits for the answer of a form any more.
+    /// Withdraws a form whose program no longer waits for the answer.
     pub(crate) fn withdraw_question(&self, verb: &WithdrawQuestion, out: &mut Outbox) -> QuestionWithdrawn {
         if self.broker.questions().any(|it| it.n == verb.question && it.is_form) {
             out.put(Change::Post(PostChange::DropQuestion(verb.question)));
@@ -144,14 +144,14 @@ impl State {
         QuestionWithdrawn
     }
 
-    /// A task has ended: what was asked from inside of it, no program waits for.
+    /// Drops the questions of a task that has ended, since no program waits for the answers.
     pub(crate) fn drop_questions_of(&self, task: &TaskId, out: &mut Outbox) {
         for it in self.broker.questions().filter(|it| it.task.as_ref() == Some(task)) {
             out.put(Change::Post(PostChange::DropQuestion(it.n)));
         }
     }
 
-    /// A run begins again: the process that waits for its forms is gone.
+    /// Drops the forms of a run that begins again, since the process that waited for them is gone.
     pub(crate) fn drop_forms_of(&self, task: &TaskId, out: &mut Outbox) {
         for it in self.broker.questions().filter(|it| it.is_form && it.task.as_ref() == Some(task)) {
             out.put(Change::Post(PostChange::DropQuestion(it.n)));

@@ -9,7 +9,7 @@ use provost_base::limits::POST_PATTERN_LEN_MAX;
 /// The files that a path in a message means.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum PathScope {
-    /// The file of this path.
+    /// The file with this path.
     File(Box<str>),
     /// Everything below a folder.
     Folder(Box<str>),
@@ -32,7 +32,7 @@ impl PathScope {
         }
     }
 
-    /// The one file that is meant.
+    /// Returns the file, if the place is a single file.
     pub fn file(&self) -> Option<&str> {
         match self {
             PathScope::File(path) => Some(path),
@@ -40,7 +40,7 @@ impl PathScope {
         }
     }
 
-    /// Whether a file is meant.
+    /// Checks whether the place includes a file.
     pub(super) fn has(&self, file: &str) -> bool {
         match self {
             PathScope::File(path) => **path == *file,
@@ -49,7 +49,7 @@ impl PathScope {
         }
     }
 
-    /// Whether some file can be meant by both.
+    /// Checks whether both places may have a file in common.
     pub fn meets(&self, other: &PathScope) -> bool {
         match (self, other) {
             (place, PathScope::File(file)) | (PathScope::File(file), place) => place.has(file),
@@ -59,7 +59,7 @@ impl PathScope {
                 let fixed = fixed_part(pattern);
                 fixed == &**folder || is_below(folder, fixed) || is_below(fixed, folder)
             }
-            // Whether two patterns share a file cannot be told from them alone; the same pattern does.
+            // The patterns alone do not show whether they share a file; equal patterns do.
             (PathScope::Pattern(a), PathScope::Pattern(b)) => a == b,
         }
     }
@@ -69,13 +69,13 @@ fn is_below(folder: &str, path: &str) -> bool {
     folder.is_empty() || path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'))
 }
 
-/// The folders before the first part with a wildcard.
+/// Returns the folders before the first part with a wildcard.
 pub(crate) fn fixed_part(pattern: &str) -> &str {
     let wild = pattern.find(['*', '?']).unwrap_or(pattern.len());
     pattern.get(..wild).and_then(|fixed| fixed.rfind('/')).map_or("", |end| &pattern[..end])
 }
 
-/// `*` and `?` do not cross a slash, `**` does; `**/` may stand for nothing.
+/// Checks whether a path fits a pattern. `*` and `?` do not cross a slash, `**` does; `**/` may stand for nothing.
 pub(crate) fn fits(pattern: &str, path: &str) -> bool {
     let (pattern, path) = (pattern.as_bytes(), path.as_bytes());
     let is_wild = |byte: &u8| matches!(byte, b'*' | b'?');
@@ -83,12 +83,12 @@ pub(crate) fn fits(pattern: &str, path: &str) -> bool {
     else {
         return pattern == path;
     };
-    // Most do not even begin or end alike. The slash of `**/` may stand for nothing.
+    // Most paths already differ at the beginning or the end. The slash of `**/` may stand for nothing.
     let end = pattern[last + 1..].strip_prefix(b"/").unwrap_or(&pattern[last + 1..]);
     if !path.starts_with(&pattern[..first]) || !path.ends_with(end) {
         return false;
     }
-    // Row by row over the pattern: which ends of the path its beginning can reach.
+    // For each row of the pattern: the ends of the path that its beginning can reach.
     let mut reach = vec![false; path.len() + 1];
     reach[0] = true;
     let mut next = vec![false; path.len() + 1];

@@ -21,10 +21,10 @@ use provost_base::limits::{
 };
 use provost_base::{AgentId, Digest, EventSeq, PostSeq, Slug, Timestamp, Ttl};
 
-/// An agent that has published something within this time is not forgotten to make room for others.
+/// An agent that has published a message within this time is not forgotten to make room for others.
 const RECENT: Ttl = Ttl::minutes(60);
 
-/// One step, with what it has changed so far and the state does not show yet.
+/// One step, with its changes so far that the state does not show yet.
 pub(crate) struct Round<'a> {
     pub(crate) now: Timestamp,
     pub(crate) state: &'a State,
@@ -33,20 +33,20 @@ pub(crate) struct Round<'a> {
     fresh: BTreeSet<Slug>,
     /// Agents that were forgotten in this step.
     gone: BTreeSet<Slug>,
-    /// With whom those share who speak in this step; `None` for the daemon itself.
+    /// The share of the agent that speaks in this step; `None` for the daemon itself.
     share: Option<Share>,
-    /// The task from whose inside this step's question comes.
+    /// The task from which this step's question comes, if it comes from a jail.
     inside: AskedInside,
     /// The form that an answer in this step is for.
     answers: Option<PostSeq>,
 }
 
-/// The share of an agent, if it is not the daemon itself.
+/// Returns the share of an agent, if it is not the daemon itself.
 fn share_of(who: &Principal) -> Option<Share> {
     (who.proof() != Proof::Internal).then(|| who.share())
 }
 
-/// By what the sender of a post has proven its name, if it has.
+/// Returns the proof of the name in a post, if its sender has proved that name.
 fn proven(who: &Principal, post: &Post) -> Option<Proof> {
     let is_said_alone = matches!(who.proof(), Proof::PeerUid | Proof::SharedKey | Proof::HostDialog);
     (!is_said_alone && of(who.agent()) == of(post.sender())).then(|| who.proof())
@@ -74,18 +74,18 @@ impl<'a> Round<'a> {
         self.fresh.contains(slug) || (self.state.broker.get(slug).is_some() && !self.gone.contains(slug))
     }
 
-    /// Files a post of the daemon's own with those whom it is for. A question that is open already is on record, and that is all.
+    /// Files a post of the daemon for the agents that it is for. A question that is already open only goes on record.
     pub(super) fn file(&mut self, post: Post) -> Result<PostSeq, Refusal> {
         self.file_of(post, Some(Proof::Internal))
     }
 
-    /// The same for any post, with the proof of the name in it.
+    /// Files any post, with the proof of the name in it.
     fn file_of(&mut self, post: Post, proof: Option<Proof>) -> Result<PostSeq, Refusal> {
         let repeated = self.is_repeated(&post);
         self.deliver(post, proof, repeated)
     }
 
-    /// Files a post of the daemon's own. What it asks is never a repeat: each question is about another incident.
+    /// Files a post of the daemon. Its question is never a repeat: each one is about another incident.
     pub(crate) fn tell(&mut self, post: Post) -> Result<PostSeq, Refusal> {
         self.deliver(post, Some(Proof::Internal), false)
     }
@@ -129,19 +129,19 @@ impl<'a> Round<'a> {
 
     fn same_question(&self, agent: &AgentId, whole: Digest) -> Option<&'a Arc<Question>> {
         let asker = of(agent);
-        // Each form is one of its own: another program waits for it.
+        // Each form is a question of its own: another program waits for it.
         let mut plain = self.state.broker.questions().filter(|it| !it.is_form && !self.inside.is_form);
         plain.find(|it| of(&it.agent) == asker && it.whole == whole)
     }
 
-    /// Whether a question was asked before, and is still open.
+    /// Checks whether a question was asked before, and is still open.
     fn is_repeated(&self, post: &Post) -> bool {
         let Post::Question { agent, question } = post else { return false };
         let open = self.same_question(agent, Digest::of(question.as_bytes()));
         open.is_some_and(|it| self.now < it.at.after(SAME_FOR))
     }
 
-    /// A question is open from now on.
+    /// Opens a question.
     fn ask(&mut self, n: PostSeq, agent: &AgentId, question: &str) {
         let whole = Digest::of(question.as_bytes());
         let open = self.same_question(agent, whole);
@@ -172,7 +172,7 @@ impl<'a> Round<'a> {
         Ok(())
     }
 
-    /// An agent that was not known before, counted among the present agents.
+    /// Returns the row of an agent that was not known before.
     fn newcomer(&self, slug: Slug, name: AgentId) -> Mailbox {
         Mailbox { share: self.share.clone(), ..Mailbox::new(slug, name, self.now) }
     }
@@ -231,7 +231,7 @@ impl<'a> Round<'a> {
         Ok(())
     }
 
-    /// An agent's work was checked or merged: it conflicts with no other agent any more.
+    /// Records that an agent's work was checked or merged: it conflicts with no other agent any more.
     fn settled(&mut self, slug: &Slug) {
         let left = self.state.broker.print(slug).filter(|it| !it.left.is_empty());
         if let Some(print) = left.map(|it| it.settled()) {
@@ -239,7 +239,7 @@ impl<'a> Round<'a> {
         }
     }
 
-    /// Puts a working set in force, and ends the cases that it ends.
+    /// Puts a working set in force, and ends the cases of contention that are over with it.
     pub(super) fn stepped(&mut self, print: WorkingSet) {
         let files = print.files();
         for case in self.state.broker.standoffs_of(&print.slug) {
@@ -253,7 +253,7 @@ impl<'a> Round<'a> {
 }
 
 impl State {
-    /// Publishes a post: it is filed, the roster and working sets follow, and conflicts are told.
+    /// Publishes a post: it is filed, the roster and working sets follow, and conflicts are reported.
     pub(crate) fn publish(
         &self,
         now: Timestamp,
@@ -301,7 +301,7 @@ impl State {
         Ok(Published { n })
     }
 
-    /// Puts a message on record that says nothing new. What follows from it is left to the next one that is published in
+    /// Records a message that says nothing new. Its consequences are left to the next message that is published in
     /// full.
     pub(crate) fn republish(
         &self,
@@ -316,7 +316,8 @@ impl State {
         Republished { n }
     }
 
-    /// A name is its owner's in all spellings: a token for one of them is needed for all.
+    /// Checks that no other agent has the sender's name: all spellings of a name belong to its owner, and a token
+    /// for one is needed for all.
     fn unimitated(&self, now: Timestamp, who: &Principal, post: &Post) -> Result<(), Refusal> {
         if !matches!(who.proof(), Proof::PeerUid) || who.may(Scope::Operate) {
             return Ok(());
@@ -328,7 +329,7 @@ impl State {
         }
     }
 
-    /// Gives an agent an inbox, and says what it runs as.
+    /// Gives an agent an inbox, and records the program that it runs as.
     pub(crate) fn address_agent(
         &self,
         now: Timestamp,
@@ -352,7 +353,7 @@ impl State {
         Ok(AgentAddressed { fresh })
     }
 
-    /// The audit log starts again.
+    /// Begins a new audit log.
     pub(crate) fn begin_log(&self, _verb: &BeginLog, out: &mut Outbox) -> LogBegun {
         let after = out.next_post();
         out.put(Change::Post(PostChange::BeginLog(after)));
@@ -360,14 +361,14 @@ impl State {
         LogBegun { after }
     }
 
-    /// Drops what has run out: old questions without an answer, silent agents, and files that
-    /// no agent works on.
+    /// Drops records that have run out: old questions without an answer, silent agents, and contentions for files
+    /// that no agent works on.
     pub(crate) fn sweep_posts(&self, now: Timestamp, out: &mut Outbox) {
         for n in self.broker.questions_too_old(now) {
             out.put(Change::Post(PostChange::DropQuestion(n)));
         }
         for slug in self.broker.silent_too_long(now) {
-            // All agents' questions are in the supervisor's inbox.
+            // The supervisor's inbox has the questions of all agents.
             if slug != supervisor() {
                 out.put(Change::Post(PostChange::DropMailbox(slug)));
             }

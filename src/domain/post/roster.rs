@@ -6,7 +6,7 @@
 //!                              ^                                        |
 //!                              +----- `working`, where that is news ----+
 //! ```
-//! A late sign of work does not undo a settled status. A commit and a block are over as soon as their agent reports
+//! A late sign of work does not undo a settled status. A commit and a block end as soon as their agent reports
 //! work; `done` and `verified` some time later. Files that become clean change nothing.
 
 use serde::{Deserialize, Serialize};
@@ -23,14 +23,14 @@ pub struct Mailbox {
     pub slug: Slug,
     /// The agent's name as it was last written.
     pub name: AgentId,
-    /// The program that it runs as, if known.
+    /// The program that the agent runs as, if known.
     pub cli: Option<Box<str>>,
-    /// Where it stands, once it has said so.
+    /// The agent's status, once it has reported one.
     pub row: Option<Row>,
     /// When the daemon came to know the agent.
     pub since: Timestamp,
-    /// The share that its inbox counts for: the one that the agent had when it became known; `None` for
-    /// agents that the daemon names.
+    /// The share to which its inbox counts: the one that the agent had when it became known; `None` for agents that
+    /// the daemon names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share: Option<Share>,
 }
@@ -42,18 +42,18 @@ pub struct Row {
     pub label: Box<str>,
     /// When the status became this one; a settled status counts from its last repeat.
     pub since: Timestamp,
-    /// What the agent is busy with, if its last status had that.
+    /// The agent's activity, if its last status had one.
     pub phase: Option<Box<str>>,
     /// When the agent last reported its status.
     pub seen: Timestamp,
 }
 
-/// Words that are not replaced by others lightly.
+/// Checks whether a word is one that other words do not replace easily.
 pub(super) fn is_settled(label: &str) -> bool {
     matches!(label, "done" | "verified" | "blocked" | "committed")
 }
 
-/// Statuses in an agent's name that another program reports; the agent itself has not been seen.
+/// Checks whether another program reports this status in an agent's name; then the agent itself has not been seen.
 fn is_hearsay(status: &str, phase: Option<&str>) -> bool {
     let stuck =
         ["stuck-on-prompt", "stuck-stream-timeout", "context-bloat", "no-progress", "blocked-on-supervisor"];
@@ -61,7 +61,7 @@ fn is_hearsay(status: &str, phase: Option<&str>) -> bool {
 }
 
 impl Post {
-    /// Whether a watching program has sent it in the agent's name.
+    /// Checks whether a watching program has sent the post in the agent's name.
     pub(super) fn hearsay(&self) -> bool {
         matches!(self, Post::Status { status, phase, .. } if is_hearsay(status, phase.as_deref()))
     }
@@ -72,7 +72,7 @@ impl Mailbox {
         Self { slug, name, cli: None, row: None, since: now, share: None }
     }
 
-    /// The row after one of the agent's posts that changes the roster.
+    /// Returns the row after one of the agent's posts that changes the roster.
     pub(super) fn after(&self, now: Timestamp, post: &Post, source: Source, settle_s: u64) -> Self {
         let (label, phase): (&str, Option<&Box<str>>) = match post {
             Post::Status { status, phase, .. } => (status, phase.as_ref()),

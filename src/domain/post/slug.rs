@@ -5,22 +5,22 @@ use provost_base::Slug;
 use provost_base::limits::ID_LEN_MAX;
 use provost_base::small;
 
-/// Small letters; a slash becomes a dash, several dashes one, none at the ends. `feat/x` and `feat-x` are the same agent,
-/// as the broker's clients have it. Other characters stay, and so does a name as a whole that would have nothing but
-/// dashes: different names are different inboxes, and have different owners.
+/// Returns the slug of a name: small letters; a slash becomes a dash, several dashes become one, and the ends have
+/// none. `feat/x` and `feat-x` are the same agent, as for the broker's clients. Other characters stay, and so does
+/// a name that would consist of dashes only: different names are different inboxes, and have different owners.
 pub fn slug(name: &str) -> Slug {
     spelled(name, |c| if c == '/' || c.is_control() { '-' } else { c })
 }
 
-/// One name for everything that a key or a token keeps others from: the same with a dash for whatever is of ASCII and
-/// neither letter, digit nor underscore. `a.b` and `a-b` have inboxes of their own, and are not two owners': one could pass
-/// for the other, and clients of the broker make the second of a branch that is called like the first.
+/// Returns the form of a name that a key or a token protects: the slug, with a dash for each ASCII character that
+/// is not a letter, digit or underscore. `a.b` and `a-b` have inboxes of their own, but only one owner: one could
+/// pass for the other, and clients of the broker derive the second from a branch that is called like the first.
 pub fn owned_slug(name: &str) -> Slug {
     spelled(name, |c| if is_plain(c) || !(c.is_ascii() || c.is_control()) { c } else { '-' })
 }
 
-/// The inboxes that a name in a list of owners means: the name's own, and that of git-paw's clients, which
-/// derive their names from a branch of this name.
+/// Returns the inboxes that a name in a list of owners means: the name's own, and the one of git-paw's clients,
+/// which derive their names from a branch with this name.
 pub fn owner_slugs(name: &str) -> impl Iterator<Item = Slug> {
     let (own, branch) = (slug(name), slug_of_branch(name));
     let other = branch.filter(|it| *it != own);
@@ -34,8 +34,8 @@ fn spelled(name: &str, kept: impl Fn(char) -> char) -> Slug {
     Slug::parse(&text).expect("text that is not empty, without control characters, is an id")
 }
 
-/// The name that git-paw's clients derive from a branch: characters outside of ASCII become dashes,
-/// too. `None` where nothing is left of it; they all say `agent` then, under which git-paw's own
+/// Returns the name that git-paw's clients derive from a branch: characters outside of ASCII become dashes, too.
+/// `None` if nothing is left of the name; such clients all call themselves `agent`, a name from which git-paw's own
 /// broker takes no message.
 pub fn slug_of_branch(branch: &str) -> Option<Slug> {
     let kept = |c: char| if is_plain(c) { c } else { '-' };
@@ -46,7 +46,7 @@ fn is_plain(c: char) -> bool {
     c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_'
 }
 
-/// With one dash for several and none at the ends, no longer than an id may be.
+/// Returns the text with one dash for several and none at the ends, no longer than an id may be.
 fn dashed(chars: impl Iterator<Item = char>) -> String {
     let mut text = String::with_capacity(chars.size_hint().1.unwrap_or(0).min(ID_LEN_MAX));
     for c in chars {

@@ -12,12 +12,12 @@ use super::{IntendedFile, Post, Region, Source, slug};
 use provost_base::limits::{PATH_LEN_MAX, POST_FILES_MAX, POST_REGIONS_MAX, POST_WIDE_MAX};
 use provost_base::{PostSeq, Slug, Timestamp};
 
-/// Everything that is known of an agent's files.
+/// Everything that the broker knows of an agent's files.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct WorkingSet {
     /// The agent that works on the files.
     pub slug: Slug,
-    /// The announcement that is in force, if there is one.
+    /// The announcement that is in force, if any.
     pub intent: Option<Announced>,
     /// Files that the agent says it has changed.
     pub said: Vec<Box<str>>,
@@ -25,16 +25,16 @@ pub struct WorkingSet {
     pub seen: Vec<Box<str>>,
     /// Files that it has committed, and that no agent has verified or merged.
     pub left: Vec<Box<str>>,
-    /// Owners of files that it has changed, with the files about which it was told.
+    /// Owners of files that the agent has changed, with the files about which it was told.
     pub told: BTreeMap<Box<str>, Vec<Box<str>>>,
-    /// With whose intents, by their numbers, its own was found to overlap.
+    /// The agents with whose intents (by their numbers) its own overlaps, as found so far.
     pub overlaps: BTreeMap<Slug, PostSeq>,
 }
 
 /// An intent that is in force.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Announced {
-    /// The post with which its files became these.
+    /// The post with which the intent got these files.
     pub n: PostSeq,
     /// The announced files, with the parts of them.
     pub files: Vec<IntendedFile>,
@@ -49,7 +49,7 @@ pub struct Announced {
 }
 
 impl Announced {
-    /// The entry for one file, if the announcement covers it.
+    /// Returns the entry for one file, if the announcement covers it.
     pub(super) fn on(&self, file: &PathScope) -> Option<&IntendedFile> {
         self.files.iter().find(|it| PathScope::of(&it.path).meets(file))
     }
@@ -68,22 +68,22 @@ impl WorkingSet {
         }
     }
 
-    /// The announcement, if it is in force now.
+    /// Returns the announcement, if it is in force now.
     pub fn live(&self, now: Timestamp) -> Option<&Announced> {
         self.intent.as_ref().filter(|it| now < it.until)
     }
 
-    /// Files that it has changed, in their one spelling, with one of those in which they were written.
+    /// Returns the files that the agent has changed, in their one spelling, each with a spelling in which it was written.
     pub(super) fn files(&self) -> BTreeMap<PathScope, &str> {
         let all = self.left.iter().chain(&self.seen).chain(&self.said);
         all.map(|it| (PathScope::of(it), it.trim())).collect()
     }
 
-    /// The working set after one of the agent's own posts.
+    /// Returns the working set after one of the agent's own posts.
     pub(super) fn after(&self, now: Timestamp, n: PostSeq, post: &Post, source: Source) -> Self {
         let mut next = self.clone();
         match post {
-            // A report by another program about it does not concern its files.
+            // Another program's report about the agent does not concern its files.
             Post::Status { files, .. } if post.hearsay() && files.is_empty() => {}
             Post::Status { files, .. } if source == Source::Watcher => next.seen = kept(files),
             Post::Status { files, status, .. } => {
@@ -106,7 +106,7 @@ impl WorkingSet {
         next
     }
 
-    /// Committed files are no longer being changed, and no longer intended.
+    /// Removes committed files, which are no longer being changed, and no longer intended.
     fn commit(&mut self, files: &[Box<str>]) {
         let places: BTreeSet<PathScope> = files.iter().map(|it| PathScope::of(it)).collect();
         self.seen.retain(|it| !places.contains(&PathScope::of(it)));
@@ -136,7 +136,7 @@ impl WorkingSet {
         }
     }
 
-    /// The working set after the committed files were checked or merged.
+    /// Returns the working set after the committed files were checked or merged.
     pub(super) fn settled(&self) -> Self {
         Self { left: Vec::new(), ..self.clone() }
     }
@@ -147,8 +147,8 @@ fn kept(files: &[Box<str>]) -> Vec<Box<str>> {
     files.iter().filter(|it| bounds.has_room_for(it)).take(POST_FILES_MAX).cloned().collect()
 }
 
-/// The bounds of a list that is compared: it leaves out paths that no file can have, and all but a few
-/// that mean many files.
+/// The bounds of a list that is compared: it leaves out paths that no file can have, and all but a few that mean
+/// many files.
 #[derive(Default)]
 struct Bounds {
     wide: usize,
@@ -164,19 +164,19 @@ impl Bounds {
     }
 }
 
-/// A file of an intent as it is compared.
+/// Returns a file of an intent in the form in which it is compared.
 fn bounded(file: &IntendedFile) -> IntendedFile {
     let regions = if file.regions.len() > POST_REGIONS_MAX { Vec::new() } else { file.regions.clone() };
     IntendedFile { path: file.path.clone(), regions, plain: file.plain }
 }
 
-/// Where both mean the same part, and whether only because one gave a name and the other lines.
+/// The parts of a file that both mean, and whether they only meet because one gave a name and the other lines.
 pub(super) struct Shared {
     pub(super) regions: Vec<Region>,
     pub(super) across_kinds: bool,
 }
 
-/// The regions of one file that two sets share, as the first set writes them.
+/// Returns the regions of one file that two sets share, as the first set writes them.
 pub(super) fn shared(mine: &[Region], theirs: &[Region]) -> Option<Shared> {
     let (mut regions, mut across_kinds) = (Vec::new(), false);
     let named = |of: &[Region]| -> Vec<String> { of.iter().map(plain_name).collect() };
@@ -208,7 +208,7 @@ pub(super) fn shared(mine: &[Region], theirs: &[Region]) -> Option<Shared> {
     (!regions.is_empty()).then_some(Shared { regions, across_kinds })
 }
 
-/// A region as it is told.
+/// Returns a region as text for agents.
 pub(super) fn shown(region: &Region) -> String {
     match region {
         Region::Function(name) => format!("function {name}"),
@@ -218,7 +218,7 @@ pub(super) fn shown(region: &Region) -> String {
     }
 }
 
-/// A name without what people write around it: case, blanks, `()`, and the word for what it is.
+/// Returns a name without the additions that people write: case, blanks, `()`, and the word for its kind.
 fn plain_name(region: &Region) -> String {
     let (Region::Function(name) | Region::Class(name) | Region::Block(name)) = region else {
         return String::new();
@@ -232,7 +232,7 @@ fn plain_name(region: &Region) -> String {
     parts.collect::<Vec<_>>().join("_")
 }
 
-/// The one who wrote a name.
+/// Returns the slug of the agent with this name.
 pub(super) fn of(name: &provost_base::AgentId) -> Slug {
     slug(name.as_str())
 }

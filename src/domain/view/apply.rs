@@ -6,7 +6,7 @@ use super::View;
 use crate::{Reservation, State};
 use provost_base::{AgentId, ApplyId, RepoPath, TaskId, Timestamp};
 
-/// The reservation that keeps an agent from writing to a file; one answer for each file.
+/// The query for the reservations that keep an agent from writing to files; one answer for each file.
 #[derive(Clone, Debug)]
 pub struct InTheWay {
     /// The agent that wants to write.
@@ -23,7 +23,7 @@ impl View for InTheWay {
     }
 }
 
-/// The task whose changes an apply writes; none where it is over, or writes no task's.
+/// The query for the task whose changes an apply writes; `None` if the apply is over, or writes no task's.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TaskOfApply(pub ApplyId);
 
@@ -35,7 +35,7 @@ impl View for TaskOfApply {
     }
 }
 
-/// The applies that are not over.
+/// The query for the applies that are not over.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct AppliesUnderWay;
 

@@ -12,16 +12,16 @@ use crate::{
 use provost_base::limits::AT_WORK_ROWS_MAX;
 use provost_base::{AgentId, Slug, TaskId, Timestamp, Ttl};
 
-/// The facts that concern one agent: other agents, their holds, and the work that is requested from it.
+/// The query for the facts that concern one agent: other agents, their holds, and the work that is requested from it.
 #[derive(Clone, Debug)]
 pub struct AtWork(pub AgentId);
 
-/// The first of so many.
+/// The first rows of a longer list.
 #[derive(Clone, Debug)]
 pub struct FirstOf<T> {
-    /// The first of them.
+    /// The first rows.
     pub rows: Vec<T>,
-    /// How many there are beyond those.
+    /// The number of further rows.
     pub more: usize,
 }
 
@@ -36,11 +36,11 @@ impl<T> FirstOf<T> {
 /// Answer to [`AtWork`].
 #[derive(Clone, Debug)]
 pub struct AtWorkOut {
-    /// The agent itself, if it is in the crew.
+    /// The agent itself, if it is a member of the crew.
     pub me: Option<Arc<Member>>,
-    /// Members of the crew that are there, in the order in which they came.
+    /// Members of the crew that are present, in the order in which they came.
     pub members: FirstOf<Arc<Member>>,
-    /// Workers that are at a delegated task, by name.
+    /// Workers that work on a delegated task, by name.
     pub workers: FirstOf<(AgentId, TaskId)>,
     /// Files that are claimed, locked or in conflict, by path.
     pub claims: FirstOf<Arc<Claim>>,
@@ -50,7 +50,7 @@ pub struct AtWorkOut {
     pub assignments: FirstOf<Arc<Assignment>>,
     /// Handoffs that the agent may answer, oldest first.
     pub handoffs: FirstOf<Arc<Handoff>>,
-    /// How long a member may give no sign of life.
+    /// The longest time that a member may be silent.
     pub patience: Ttl,
 }
 
@@ -93,8 +93,8 @@ impl View for AtWork {
     }
 }
 
-/// Whether it is another agent's, through another door than that of claims, and not over. At the broker door one
-/// agent has several spellings.
+/// Checks whether a reservation belongs to another agent, through another door than that of claims, and is not
+/// over. At the broker door one agent has several spellings.
 fn is_anothers(it: &Reservation, now: Timestamp, me: &AgentId, my_slug: &Slug) -> bool {
     let mine = it.agent == *me || (it.kind == ReservationKind::Plan && slug(it.agent.as_str()) == *my_slug);
     it.kind != ReservationKind::Claim && !mine && it.until.is_none_or(|until| until > now)

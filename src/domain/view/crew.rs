@@ -9,7 +9,7 @@ use crate::{
 };
 use provost_base::{AgentId, AssignmentId, HandoffId, RepoPath, Timestamp};
 
-/// The crew with its claims, assignments and handoffs.
+/// The query for the crew with its claims, assignments and handoffs.
 #[derive(Clone, Copy, Debug)]
 pub struct WholeCrew;
 
@@ -26,9 +26,9 @@ pub struct CrewSnapshot {
     pub handoffs: Vec<Arc<Handoff>>,
     /// The present lead; `None` while no member is at work.
     pub lead: Option<AgentId>,
-    /// How many events were ever on the timeline.
+    /// The number of events that were ever on the timeline.
     pub events: u64,
-    /// Others, where they are shown.
+    /// Agents of other doors, if they are shown.
     pub foreign: Foreign,
     /// Other agents' reservations through other doors that are not over, by path.
     pub stakes: Vec<Arc<Reservation>>,
@@ -52,19 +52,19 @@ impl View for WholeCrew {
 }
 
 impl State {
-    /// The reservations through doors other than the crew's that are not over.
+    /// Returns the reservations through doors other than the crew's that are not over.
     fn stakes_elsewhere(&self, now: Timestamp) -> impl Iterator<Item = &Arc<Reservation>> {
         let live = move |it: &&Arc<Reservation>| it.until.is_none_or(|until| until > now);
         self.stakes.iter().filter(|it| it.kind != ReservationKind::Claim).filter(live)
     }
 }
 
-/// A file of the crew's, and what others have there through other doors.
+/// The query for a file of the crew, and others' reservations on it through other doors.
 #[derive(Clone, Debug)]
 pub struct OneFile(pub RepoPath);
 
 impl View for OneFile {
-    /// The claim, if the crew has ever asked for the file; and what is at this very path.
+    /// The claim, if the crew has ever asked for the file; and the reservations at this very path.
     type Out = (Option<Arc<Claim>>, Vec<Arc<Reservation>>);
 
     fn look(self, now: Timestamp, state: &State) -> Self::Out {
@@ -73,32 +73,32 @@ impl View for OneFile {
     }
 }
 
-/// How many there are of each, with others where they are shown.
+/// The query for the numbers of members, files and assignments, with agents of other doors if they are shown.
 #[derive(Clone, Copy, Debug)]
 pub struct CrewCounts;
 
 /// Answer to [`CrewCounts`].
 #[derive(Clone, Debug)]
 pub struct CrewCountsOut {
-    /// How many members there are.
+    /// The number of members.
     pub members: usize,
-    /// How many members are there.
+    /// The number of members that are present.
     pub there: usize,
     /// The present lead; `None` while no member is at work.
     pub lead: Option<AgentId>,
-    /// Files that are remembered.
+    /// The number of files that are remembered.
     pub files: usize,
-    /// How many remembered files are claimed.
+    /// The number of remembered files that are claimed.
     pub claimed: usize,
-    /// How many remembered files are in conflict.
+    /// The number of remembered files that are in conflict.
     pub conflicted: usize,
-    /// How many assignments there are.
+    /// The number of assignments.
     pub assignments: usize,
-    /// How many assignments are under way.
+    /// The number of assignments under way.
     pub in_progress: usize,
-    /// How many assignments are done.
+    /// The number of assignments that are done.
     pub done: usize,
-    /// How many events were ever on the timeline.
+    /// The number of events that were ever on the timeline.
     pub events: u64,
 }
 
@@ -122,7 +122,7 @@ impl View for CrewCounts {
     }
 }
 
-/// The member of this name, if there is one.
+/// The query for the member with this name, if it exists.
 #[derive(Clone, Debug)]
 pub struct OneMember(pub AgentId);
 
@@ -134,7 +134,7 @@ impl View for OneMember {
     }
 }
 
-/// The claim on this file, if it is remembered.
+/// The query for the claim on this file, if it is remembered.
 #[derive(Clone, Debug)]
 pub struct OneClaim(pub RepoPath);
 
@@ -146,7 +146,7 @@ impl View for OneClaim {
     }
 }
 
-/// The conflict that a change of a file by this agent, or by an unknown one, would make.
+/// The query for the conflict that a change of a file by this agent, or by an unknown one, would make.
 #[derive(Clone, Debug)]
 pub struct ConflictAhead {
     /// The file that would change.
@@ -163,11 +163,11 @@ impl View for ConflictAhead {
     }
 }
 
-/// The files of one agent.
+/// The query for the files of one agent.
 #[derive(Clone, Debug)]
 pub struct ClaimsOf(pub AgentId);
 
-/// Claims on these files, each file with that of others, if there is one.
+/// The query for other agents' claims on these files, each file with its claim, if there is one.
 #[derive(Clone, Debug)]
 pub struct ClaimsOn {
     /// The files, in their one spelling.
@@ -193,7 +193,7 @@ impl View for ClaimsOf {
     }
 }
 
-/// The assignment of this id, if there is one.
+/// The query for the assignment with this id, if it exists.
 #[derive(Clone, Debug)]
 pub struct OneAssignment(pub AssignmentId);
 
@@ -205,7 +205,7 @@ impl View for OneAssignment {
     }
 }
 
-/// The handoff of this id, if it is remembered.
+/// The query for the handoff with this id, if it is remembered.
 #[derive(Clone, Debug)]
 pub struct OneHandoff(pub HandoffId);
 
@@ -217,7 +217,7 @@ impl View for OneHandoff {
     }
 }
 
-/// The conflicts that a change would have if it were announced now. The query announces nothing.
+/// The query for the conflicts that a change would have if it were announced now. It announces nothing.
 #[derive(Clone, Debug)]
 pub struct Collisions {
     /// The agent that would announce it.
@@ -227,7 +227,7 @@ pub struct Collisions {
 }
 
 impl View for Collisions {
-    /// The first of them, and how many there are beyond those.
+    /// The first conflicts, and the number of further ones.
     type Out = (Vec<Conflict>, usize);
 
     fn look(self, now: Timestamp, state: &State) -> Self::Out {
@@ -235,12 +235,12 @@ impl View for Collisions {
     }
 }
 
-/// Files that an agent has, by path; those that are in conflict, too.
+/// The query for files that agents have, by path; conflicted ones included.
 #[derive(Clone, Debug, Default)]
 pub struct HeldFiles {
-    /// Only this agent's files.
+    /// The agent whose files are listed; `None` for all agents.
     pub of: Option<AgentId>,
-    /// Only the claim on this file.
+    /// The file whose claim is listed; `None` for all files.
     pub file: Option<RepoPath>,
 }
 
@@ -258,7 +258,7 @@ impl View for HeldFiles {
     }
 }
 
-/// Handoffs that concern an agent, oldest first: its own, and those that it may answer.
+/// The query for handoffs that concern an agent, oldest first: its own, and those that it may answer.
 #[derive(Clone, Debug)]
 pub struct SomeHandoffs {
     /// The agent that the handoffs concern.

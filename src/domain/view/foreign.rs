@@ -6,10 +6,10 @@ use super::{KnownAgent, KnownAgents, LiveTasks, View};
 use crate::{Door, State, Task, TaskState};
 use provost_base::{AgentId, Timestamp};
 
-/// Others than the crew, empty unless `show_foreign` is set.
+/// Agents and tasks from outside of the crew; empty unless `show_foreign` is set.
 #[derive(Clone, Debug, Default)]
 pub struct Foreign {
-    /// Agents that use other doors and are not of the crew, by name.
+    /// Agents that use other doors and are not members of the crew, by name.
     pub agents: Vec<ForeignAgent>,
     /// Delegated tasks that are not finished, oldest first.
     pub tasks: Vec<Arc<Task>>,
@@ -20,7 +20,7 @@ pub struct Foreign {
 pub struct ForeignAgent {
     /// The daemon's record of the agent.
     pub known: KnownAgent,
-    /// The delegated task that it is at.
+    /// The delegated task that it works on.
     pub at: Option<Arc<Task>>,
 }
 
@@ -39,24 +39,24 @@ impl Foreign {
         Self { agents, tasks }
     }
 
-    /// How many of the agents are there.
+    /// Returns how many of the agents are present.
     pub fn there(&self) -> usize {
         self.agents.iter().filter(|it| it.known.alive).count()
     }
 
-    /// How many of the tasks are under way.
+    /// Returns how many of the tasks are under way.
     pub fn under_way(&self) -> usize {
         self.tasks.iter().filter(|it| matches!(it.state, TaskState::Running { .. })).count()
     }
 }
 
-/// Whether an agent works through a door of another protocol, and is not of the crew.
+/// Checks whether an agent works through a door of another protocol, and is not a member of the crew.
 fn is_foreign(state: &State, it: &KnownAgent) -> bool {
     let others = [Door::Devit, Door::Worker, Door::Wit, Door::Broker];
     state.crew.get(&it.id).is_none() && others.iter().any(|door| it.doors.contains(door))
 }
 
-/// One agent that is not of the crew, where those are shown.
+/// The query for one agent outside of the crew, if such agents are shown.
 #[derive(Clone, Debug)]
 pub struct OneForeign(pub AgentId);
 
@@ -68,7 +68,7 @@ impl View for OneForeign {
     }
 }
 
-/// Whether tasks that were delegated through other doors are shown.
+/// The query whether tasks that were delegated through other doors are shown.
 #[derive(Clone, Copy, Debug)]
 pub struct ShowsForeign;
 

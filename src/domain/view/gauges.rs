@@ -1,19 +1,19 @@
-//! How many there are of everything that is watched from outside, and since when the oldest of it waits.
+//! The numbers of everything that is watched from outside, and how long the oldest of each kind has waited.
 
 use super::View;
 use crate::{Deed, State, TaskState, WorkerKind};
 use provost_base::{EventSeq, Timestamp};
 
-/// Counts what is there at this moment. It looks at what is live, and so costs nothing for what is past.
+/// The query for counts of live things; past ones cost nothing.
 #[derive(Clone, Copy, Debug)]
 pub struct Gauges;
 
-/// So many, and the oldest of them.
+/// A number of things, and the age of the oldest.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Crowd {
-    /// How many there are.
+    /// The number of things.
     pub count: usize,
-    /// Since when the oldest is there; `None` where there is none.
+    /// When the oldest began; `None` if there are none.
     pub since: Option<Timestamp>,
 }
 
@@ -33,7 +33,7 @@ impl Crowd {
 /// Answer to [`Gauges`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct GaugesOut {
-    /// The moment at which it was so.
+    /// The moment of the answer.
     pub now: Timestamp,
     /// Locks in force.
     pub locks_held: usize,
@@ -51,11 +51,11 @@ pub struct GaugesOut {
     pub retrying: usize,
     /// Tasks that are allowed and not yet with their workers.
     pub queued: Crowd,
-    /// Tasks that polling workers have collected and said nothing of.
+    /// Tasks that polling workers have collected and not reported on.
     pub assigned: usize,
     /// Tasks whose workers are at work.
     pub running: usize,
-    /// Those of them whose workers the daemon has started.
+    /// Tasks among them whose workers the daemon has started.
     pub started: usize,
     /// Notification hooks that are owed.
     pub hooks: usize,

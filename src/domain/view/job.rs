@@ -6,7 +6,7 @@ use super::View;
 use crate::{Job, JobKind, State};
 use provost_base::{Digest, JobId, Timestamp};
 
-/// The job of this id, if it is remembered.
+/// The query for the job with this id, if it is remembered.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct OneJob(pub JobId);
 
@@ -18,7 +18,7 @@ impl View for OneJob {
     }
 }
 
-/// The newest job that answers the same question.
+/// The query for the newest job that answers the same question.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SameJob(pub Digest);
 
@@ -30,7 +30,7 @@ impl View for SameJob {
     }
 }
 
-/// The jobs of these kinds, oldest first.
+/// The query for the jobs of these kinds, oldest first.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct JobsOf(pub &'static [JobKind]);
 
@@ -45,7 +45,7 @@ impl View for JobsOf {
     }
 }
 
-/// The jobs that are not over, oldest first.
+/// The query for the jobs that are not over, oldest first.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct UnfinishedJobs;
 
@@ -59,7 +59,7 @@ impl View for UnfinishedJobs {
     }
 }
 
-/// The steps of a workflow, in their order.
+/// The query for the steps of a workflow, in their order.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct StepsOf(pub JobId);
 

@@ -1,4 +1,4 @@
-//! Mail that waits, looked at without taking it.
+//! Mail that waits, read without taking it.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use super::View;
 use crate::{Mail, State};
 use provost_base::{AgentId, MailSeq, Timestamp};
 
-/// An agent's mail after a number, oldest first.
+/// The query for an agent's mail after a number, oldest first.
 #[derive(Clone, Debug)]
 pub struct MailOf {
     /// The agent in whose queue the mail is.

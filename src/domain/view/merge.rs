@@ -6,7 +6,7 @@ use super::View;
 use crate::{MergeEntry, State};
 use provost_base::Timestamp;
 
-/// All entries of the queue, oldest first, with those that have lately left it.
+/// The query for all entries of the queue, oldest first, with those that have lately left it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct AllMerges;
 

@@ -6,7 +6,7 @@ use super::View;
 use crate::{Approver, NoticeAbout, NoticeKind, OutgoingNotice, State};
 use provost_base::{EffectId, Timestamp};
 
-/// A notice that is to be sent, by its effect.
+/// The query for an owed notice, by its effect.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct OwedNotice(pub EffectId);
 
@@ -15,11 +15,11 @@ pub struct OwedNotice(pub EffectId);
 pub struct OwedNoticeOut {
     /// The notice.
     pub notice: Arc<OutgoingNotice>,
-    /// Whether the question that it tells of waits for an answer no more.
+    /// Whether the question that it reports no longer waits for an answer.
     pub is_past: bool,
     /// The id of this daemon, made with its store.
     pub daemon: Box<str>,
-    /// How many questions wait that a person may answer.
+    /// The number of waiting questions that a person may answer.
     pub waiting: usize,
 }
 
@@ -41,16 +41,16 @@ impl View for OwedNotice {
     }
 }
 
-/// How many notices are owed to each address.
+/// The query for the number of notices that are owed to each address.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct OwedNotices;
 
-/// What one address is owed.
+/// The notices that one address is owed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct OwedTo {
     /// The name of the address in the configuration.
     pub to: Box<str>,
-    /// How many notices.
+    /// The number of notices.
     pub count: usize,
     /// When the oldest of them was made.
     pub since: Timestamp,

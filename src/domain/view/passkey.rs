@@ -5,10 +5,10 @@ use crate::{Passkeys, State, TaskState};
 use provost_base::limits::PASSKEY_QUIET_S;
 use provost_base::{Timestamp, Ttl};
 
-/// How lately an agent was heard of that counts as being at work.
+/// The time after an agent's last sign of life within which it counts as at work.
 const PASSKEY_QUIET: Ttl = Ttl::seconds_clamped(PASSKEY_QUIET_S);
 
-/// All passkeys on record, and how they stand.
+/// The query for all passkeys on record, and their state.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct AllPasskeys;
 
@@ -17,13 +17,13 @@ pub struct AllPasskeys;
 pub struct AllPasskeysOut {
     /// The passkeys.
     pub passkeys: Passkeys,
-    /// Whether a person has enrolled one, as rules see it.
+    /// Whether a person has enrolled a passkey, as rules see it.
     pub enrolled: bool,
-    /// Until when none counts after a reset: of a daemon that writes alone, if it runs until then.
+    /// Until when no passkey counts after a reset; if a daemon writes alone, provided that it runs until then.
     pub waits_until: Option<Timestamp>,
-    /// Whether the record is that of several hosts: then it is the list, too.
+    /// Whether several hosts share the record; then it is the list, too.
     pub shared: bool,
-    /// By how much the clock went on further than the daemon has run since the reset, in milliseconds.
+    /// The time that the clock has gone further than the daemon has run since the reset, in milliseconds.
     pub leapt_ms: u64,
 }
 
@@ -35,7 +35,7 @@ impl View for AllPasskeys {
         let (enrolled, shared) = (passkeys.are_enrolled(), !state.here.is_alone());
         let standing = passkeys.standing();
         let (waits_until, leapt_ms) = match shared {
-            // By the clock of the database, which no host sets.
+            // This is the clock of the database, which no host sets.
             true => ((standing.left_ms > 0).then_some(standing.until), 0),
             false => (passkeys.waits_until(now), passkeys.leapt_ms(now)),
         };
@@ -43,7 +43,7 @@ impl View for AllPasskeys {
     }
 }
 
-/// Whether an agent or a worker is at work, or was heard of a moment ago.
+/// The query whether an agent or a worker is at work, or was heard of a moment ago.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct AgentsAtWork;
 

@@ -8,7 +8,7 @@ use crate::post::{Mailbox, Question};
 use crate::{Overlap, Reservation, State};
 use provost_base::{PostSeq, Slug, Timestamp};
 
-/// Everybody who has said where they stand, by name.
+/// The query for all agents that have reported their status, by name.
 #[derive(Clone, Copy, Debug)]
 pub struct Roster;
 
@@ -21,7 +21,7 @@ impl View for Roster {
     }
 }
 
-/// Questions that wait for an answer, oldest first.
+/// The query for questions that wait for an answer, oldest first.
 #[derive(Clone, Copy, Debug)]
 pub struct OpenQuestions;
 
@@ -33,7 +33,7 @@ impl View for OpenQuestions {
     }
 }
 
-/// Whether an agent's files were seen changed, and not seen clean since.
+/// The query whether an agent's files were seen changed, and not seen clean since.
 #[derive(Clone, Debug)]
 pub struct SeenFiles(pub Slug);
 
@@ -45,7 +45,7 @@ impl View for SeenFiles {
     }
 }
 
-/// The newest number in every inbox, and after which number the audit log begins.
+/// The query for the newest number in every inbox, and the number after which the audit log begins.
 #[derive(Clone, Copy, Debug)]
 pub struct Inboxes;
 
@@ -57,7 +57,7 @@ impl View for Inboxes {
     }
 }
 
-/// Agents that are in each other's way, at most so many pairs.
+/// The query for agents that work on the same places, at most so many pairs.
 #[derive(Clone, Copy, Debug)]
 pub struct Overlaps(pub usize);
 
@@ -69,7 +69,7 @@ impl View for Overlaps {
     }
 }
 
-/// What two agents have in the same place, at most so many pairs.
+/// The query for pairs of agents with reservations in the same place, at most so many.
 #[derive(Clone, Copy, Debug)]
 pub struct PresentMeetings(pub usize);
 
@@ -81,7 +81,7 @@ impl View for PresentMeetings {
     }
 }
 
-/// What agents have that names a symbol, at most so many things.
+/// The query for reservations that name a symbol, at most so many.
 #[derive(Clone, Copy, Debug)]
 pub struct NamedReservations(pub usize);
 

@@ -1,4 +1,4 @@
-//! Browsers that are told, at one moment.
+//! Browsers that get notices, at one moment.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use super::View;
 use crate::{PushSubscription, State};
 use provost_base::Timestamp;
 
-/// All browsers that are told.
+/// The query for all browsers that get notices.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct AllPush;
 
@@ -18,7 +18,7 @@ impl View for AllPush {
     }
 }
 
-/// The browser of this id, if it is told.
+/// The query for the browser with this id, if it gets notices.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct OnePush(pub Box<str>);
 

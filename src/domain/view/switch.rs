@@ -4,7 +4,7 @@ use super::View;
 use crate::{State, Switch, Switches};
 use provost_base::{AgentId, Timestamp};
 
-/// How every worker stands.
+/// The query for the switches of all workers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct AllSwitches;
 
@@ -16,7 +16,7 @@ impl View for AllSwitches {
     }
 }
 
-/// How one worker stands.
+/// The query for the switch of one worker.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct OneSwitch(pub AgentId);
 

@@ -4,14 +4,14 @@ use super::View;
 use crate::{State, Users};
 use provost_base::{HostId, Timestamp};
 
-/// All that are listed.
+/// The query for all users that are listed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct AllUsers;
 
 /// Answer to [`AllUsers`].
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct AllUsersOut {
-    /// The list.
+    /// The list of users.
     pub users: Users,
     /// The host of this daemon.
     pub here: HostId,

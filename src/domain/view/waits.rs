@@ -1,4 +1,4 @@
-//! Who waits, for what, behind whom and since when.
+//! All waits: the waiting party, the thing waited for, the parties ahead, and the beginning.
 
 use std::sync::Arc;
 
@@ -9,34 +9,34 @@ use crate::{Contract, ContractStatus, Handoff, HandoffState, Parked, State, Task
 use provost_base::Timestamp;
 use provost_base::limits::WAITS_OF_A_KIND_MAX;
 
-/// Everything that an agent waits for.
+/// The query for everything that agents wait for.
 #[derive(Clone, Copy, Debug)]
 pub struct AllWaits;
 
-/// Answer to [`AllWaits`]: of each kind the longest waits, as many as are listed.
+/// Answer to [`AllWaits`]: the longest waits of each kind, up to the number that is listed.
 #[derive(Clone, Debug, Default)]
 pub struct AllWaitsOut {
-    /// The moment at which it was so.
+    /// The moment of the answer.
     pub now: Timestamp,
     /// Waits for locks and resources.
     pub locks: Vec<LockWait>,
     /// Commands that wait for approval.
     pub approvals: Vec<Arc<Parked>>,
-    /// Questions that wait for an answer of a person's.
+    /// Questions that wait for a person's answer.
     pub questions: Vec<Arc<Question>>,
-    /// Tasks whose askers wait for their end, with a queued one's place in the queue of its worker.
+    /// Tasks whose askers wait for their end; for a queued one, with its place in the queue of its worker.
     pub tasks: Vec<(Arc<Task>, Option<usize>)>,
     /// Work that is handed over and not accepted.
     pub handoffs: Vec<Arc<Handoff>>,
     /// Contracts that no agent has answered.
     pub contracts: Vec<Arc<Contract>>,
-    /// Waits that are not listed.
+    /// The number of waits that are not listed.
     pub more: usize,
     /// Circles of waiting that were refused in the last hour, newest first.
     pub circles: Vec<Arc<RefusedCircle>>,
 }
 
-/// The first ones, and how many there are beyond.
+/// Returns the first items, and adds the number of further ones to `more`.
 fn first<T>(all: impl Iterator<Item = T>, more: &mut usize) -> Vec<T> {
     let mut all = all;
     let found = all.by_ref().take(WAITS_OF_A_KIND_MAX).collect();

@@ -1,13 +1,13 @@
-//! Commits of messages beside the engine's thread.
+//! Commits of messages on a second thread.
 //!
 //! ```text
 //!   [here] --many messages are due--> [away: it commits them] --committed--> [here]
 //!                                       |   messages go on being kept
 //!                                       +--anything else is asked--> the thread waits for it
 //! ```
-//! A commit takes as long as some hundred messages, whose senders would wait for it. So the engine hands its
-//! store to a second thread together with the batch, and goes on with messages, which need nothing but memory
-//! and the intake. There is one store, and it is at one of two places; all other work that needs it waits.
+//! A commit takes as long as some hundred messages, whose senders would wait for it. So the engine hands its store
+//! to a second thread together with the batch, and goes on with messages, which need nothing but memory and the
+//! intake. There is one store, and it is in one of two places; all other work that needs it waits.
 
 use std::io;
 use std::ops::{Deref, DerefMut};
@@ -22,16 +22,16 @@ use provost_base::Digest;
 use provost_domain::Outbox;
 use provost_store::{Store, StoreError};
 
-/// Everything that one commit has.
+/// Everything that one commit includes.
 pub(super) struct Batch {
     pub(super) out: Outbox,
-    /// Statuses in it, which may be said again.
+    /// Statuses in it, which may be repeated.
     pub(super) said: Vec<Said>,
     /// Repeated statuses in it.
     pub(super) repeated: Vec<Arc<Said>>,
-    /// How many of its changes and events are shown beside the thread already.
+    /// The numbers of its changes and events that the boards show already.
     pub(super) shown: (usize, usize),
-    /// How many commands it has.
+    /// The number of commands in it.
     pub(super) commands: u32,
 }
 
@@ -43,7 +43,7 @@ impl Home {
         Self(Some(store))
     }
 
-    /// Whether the store is committing beside the thread.
+    /// Checks whether the second thread has the store.
     pub(super) fn is_away(&self) -> bool {
         self.0.is_none()
     }
@@ -68,11 +68,11 @@ impl DerefMut for Home {
 struct Job {
     store: Box<dyn Store>,
     batch: Batch,
-    /// Where the messages end that the batch has.
+    /// The end of the messages that the batch includes.
     end: Digest,
 }
 
-/// A job that is done.
+/// The result of a finished job.
 pub(super) struct Back {
     store: Box<dyn Store>,
     batch: Batch,
@@ -80,7 +80,7 @@ pub(super) struct Back {
     took: Duration,
 }
 
-/// The thread that commits. It ends when this is dropped.
+/// The thread that commits. It ends when this value is dropped.
 pub(in super::super) struct Beside {
     jobs: Option<Sender<Job>>,
     back: Receiver<Back>,
@@ -88,10 +88,10 @@ pub(in super::super) struct Beside {
 }
 
 impl Beside {
-    /// Starts it. The end of each job wakes the engine through its queue.
+    /// Starts the thread. The end of each job wakes the engine through its queue.
     ///
     /// # Errors
-    /// Where the system has no thread.
+    /// If the system provides no thread.
     pub(in super::super) fn start(wakes: Weak<SyncSender<Envelope>>) -> io::Result<Self> {
         let ((jobs, taken), (give_back, back)) = (channel::<Job>(), channel());
         let work = move || {
@@ -102,7 +102,7 @@ impl Beside {
                 if give_back.send(Back { store, batch, done, took }).is_err() {
                     return;
                 }
-                // A queue that is full wakes the engine as well.
+                // A full queue wakes the engine as well.
                 let _ = wakes.upgrade().map(|it| it.try_send(Envelope::Committed));
             }
         };
@@ -114,13 +114,13 @@ impl Beside {
 impl Drop for Beside {
     fn drop(&mut self) {
         self.jobs = None;
-        // What it did last is done; if it has panicked, the engine's thread has, too.
+        // Its last job is done; if it has panicked, the engine's thread has, too.
         let _ = self.thread.take().map(JoinHandle::join);
     }
 }
 
 impl Worker {
-    /// Hands the store and all that was kept to the other thread.
+    /// Hands the store and all kept messages to the second thread.
     pub(super) fn hand_over(&mut self) {
         let (Some(store), Some(intake), Some(jobs)) =
             (self.store.0.take(), &mut self.intake, &self.beside.jobs)
@@ -146,7 +146,7 @@ impl Worker {
         }
     }
 
-    /// Waits until the store is here. `false` where its commit has failed: then nothing of this step stands.
+    /// Waits until the store is here. Returns `false` if its commit has failed: then nothing of this step counts.
     pub(super) fn have_store(&mut self, waiting: &mut [Waiting]) -> bool {
         if !self.store.is_away() {
             return true;

@@ -1,8 +1,8 @@
-//! The other hosts of a shared store: which of them is dead, and whether this one still takes part.
+//! The other hosts of a shared store: which of them are dead, and whether this one still takes part.
 //!
-//! Each daemon judges by itself, in its turn, and no host leads. A host is dead when its sign of life has not changed for
-//! `HOST_TTL_MS`, by the store's clock, while this daemon looked on without a gap. After a gap it counts from the next look: when the store was
-//! away for all, none could give a sign of life, and the first daemon that reaches it again must not bury the others.
+//! Each daemon judges by itself, in its turn, and no host leads. A host is dead when its sign of life has not changed for `HOST_TTL_MS`, by
+//! the store's clock, while this daemon looked without a gap. After a gap, the time counts from the next look: while the store was away for
+//! all, no host could give a sign of life, and the first daemon that reaches it again must not bury the others.
 
 use std::collections::BTreeMap;
 
@@ -12,20 +12,20 @@ use provost_base::{DaemonId, Timestamp};
 use provost_domain::Gone;
 use provost_store::{HostBeat, HostState, StoreError};
 
-/// The longest time between two looks that is no gap, in milliseconds.
+/// The longest time between two looks that does not count as a gap, in milliseconds.
 const GAP_MS_MAX: u64 = HOST_TTL_MS / 2;
 
-/// What this daemon has seen of the others.
+/// The observations of this daemon about the others.
 #[derive(Debug, Default)]
 pub(super) struct HostWatch {
-    /// When it last looked; none before the first time.
+    /// When it last looked; `None` before the first time.
     looked: Option<Timestamp>,
-    /// The last sign of life of each, and since when it is seen unchanged.
+    /// The last sign of life of each host, and since when it is unchanged.
     seen: BTreeMap<DaemonId, (Timestamp, Timestamp)>,
 }
 
 impl HostWatch {
-    /// Looks on, and says which daemons have gone.
+    /// Looks at the hosts, and returns the daemons that have gone.
     fn look(&mut self, now: Timestamp, here: DaemonId, hosts: &[HostBeat]) -> Vec<(DaemonId, Gone)> {
         let was_away = self.looked.is_none_or(|at| now.since_ms(at) > GAP_MS_MAX);
         self.looked = Some(now);
@@ -48,10 +48,10 @@ impl HostWatch {
 }
 
 impl Worker {
-    /// Looks at the hosts as the store has them in this turn: this one may take part no more, and dead ones are buried.
+    /// Looks at the hosts as the store has them in this turn: this host may no longer take part, and dead ones are buried.
     ///
     /// # Errors
-    /// When the store does not answer.
+    /// If the store does not answer.
     pub(super) fn look_at_hosts(&mut self, hosts: &[HostBeat]) -> Result<(), StoreError> {
         let here = self.others.daemon();
         let mine = hosts.iter().find(|it| it.daemon.host == here.host).map(|it| it.state);
@@ -71,7 +71,7 @@ impl Worker {
             self.core.bury(self.now, (here, Gone::Removed), &[], &mut self.out);
         }
         if self.core.state().only_works() {
-            // Who has gone, full hosts decide.
+            // Only full hosts decide which hosts have gone.
             return Ok(());
         }
         for (daemon, gone) in self.others.watch.look(self.now, here, hosts) {

@@ -1,5 +1,5 @@
-//! What can be searched is taken into the index behind the commits, a bite at a time and while nothing else is asked; a search has
-//! it done at once.
+//! The index of the search, which is made after the commits, in small portions and while there is no other work; a
+//! search has it done at once.
 
 use std::time::{Duration, Instant};
 
@@ -9,29 +9,29 @@ use super::Worker;
 use provost_base::limits::{INDEX_AFTER_MS, INDEX_BITE, INDEX_BITES_BEFORE_SEARCH};
 use provost_store::Store;
 
-/// Between two bites, when nothing else happens.
+/// The pause between two portions, if there is no other work.
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// When the next bite comes.
+/// When the next portion is indexed.
 #[derive(Default)]
 pub(super) struct Indexing {
-    /// None while everything is in the index.
+    /// `None` while everything is in the index.
     at: Option<Instant>,
-    /// Searches that wait for it.
+    /// Searches that wait for the index.
     pub(super) asked: Vec<oneshot::Sender<()>>,
-    /// Whether it has failed; the next start tries again.
+    /// Whether indexing has failed; the next start tries again.
     is_broken: bool,
 }
 
 impl Indexing {
-    /// Goes on with what an earlier run has left.
+    /// Continues after an earlier run that has left rows to index.
     pub(super) fn begin(&mut self, store: &dyn Store) {
         if store.lacks_index() {
             self.wait_for_more();
         }
     }
 
-    /// There is something new, and soon more of it.
+    /// Waits for more, since there is a new row, and soon there are more.
     pub(super) fn wait_for_more(&mut self) {
         if !self.is_broken {
             self.at.get_or_insert_with(|| Instant::now() + Duration::from_millis(INDEX_AFTER_MS));
@@ -48,7 +48,7 @@ impl Indexing {
 }
 
 impl Worker {
-    /// A bite where it is time and nothing else is asked; some bites where a search waits.
+    /// Indexes a portion if it is time and there is no other work; several portions if a search waits.
     pub(super) fn index(&mut self, is_idle: bool) {
         let is_asked = !self.indexing.asked.is_empty();
         let is_time = is_asked || (is_idle && self.indexing.is_due());
@@ -60,14 +60,14 @@ impl Worker {
             let more = (0..bites).all(|_| self.store.lacks_index() && self.bite());
             self.indexing.at = (more && self.store.lacks_index()).then(|| Instant::now() + PAUSE);
         }
-        // A search without all of it says so.
+        // A search over an incomplete index reports that.
         self.indexing.asked.drain(..).for_each(|it| {
-            // The searcher may have given up.
+            // The caller of the search may have gone.
             let _ = it.send(());
         });
     }
 
-    /// `true` where there is more.
+    /// Indexes a portion; returns `true` if there are more.
     fn bite(&mut self) -> bool {
         self.store.index(INDEX_BITE).unwrap_or_else(|err| {
             tracing::warn!(%err, "the index of words could not be written; searches do not find what is new");

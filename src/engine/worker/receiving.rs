@@ -6,11 +6,11 @@
 //!     |                                  +--the daemon is killed--> carried out once more by the next start
 //!     +--anything else in the same step, or the store does not keep it--> [on record] --> answered
 //! ```
-//! A commit costs several times as much as a message, and an agent that publishes only waits until the
-//! message is stored. So the intake first writes messages to a file, and the engine commits many together:
-//! before any read, with any other command, when none has come for `RECEIVED_PAUSE_MS`, and
-//! `RECEIVED_TOLD_MS_MAX` after the first of them at the latest. Where they are many, they are committed
-//! beside the thread, while further ones are kept (`beside.rs`).
+//! A commit costs several times as much as a message, and an agent that publishes only waits until the message is
+//! stored. So the intake first writes messages to a file, and the engine commits many together: before any read,
+//! with any other command, when none has come for `RECEIVED_PAUSE_MS`, and `RECEIVED_TOLD_MS_MAX` after the first
+//! of them at the latest. If there are many, a second thread commits them while further ones are kept
+//! (`beside.rs`).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -25,30 +25,30 @@ use provost_domain::post::{Post, Received, Source};
 use provost_domain::{Call, Change, Core, Event, Facts, Outbox, Principal, Refusal};
 use provost_store::{Intake, Store, StoreError};
 
-/// How long acknowledged messages wait for more: after the first of them, and after the last.
+/// The times for which acknowledged messages wait for more: after the first of them, and after the last.
 const RECEIVED_TOLD: Duration = Duration::from_millis(RECEIVED_TOLD_MS_MAX);
 const RECEIVED_PAUSE: Duration = Duration::from_millis(RECEIVED_PAUSE_MS);
 
-/// Where a publisher waits for the outcome.
+/// The channel on which a publisher gets the outcome.
 pub(crate) type Publisher = oneshot::Sender<Result<(), Refusal>>;
 
 /// Messages that are not on record yet.
 #[derive(Default)]
 pub(super) struct Receiving {
-    /// Messages that are acknowledged and are committed beside the thread.
+    /// Acknowledged messages that the second thread commits.
     sent: Vec<Received>,
-    /// Messages that are acknowledged and not committed yet, in their order.
+    /// Acknowledged messages that are not committed yet, in their order.
     kept: Vec<Received>,
     /// Messages of this step.
     new: Vec<Received>,
     asked: Vec<(Publisher, Result<(), Refusal>)>,
-    /// When those that are acknowledged have to be committed, and when that is if more come all the time.
+    /// When the acknowledged ones have to be committed, and when at the latest if more keep coming.
     due: Option<Instant>,
     due_at_last: Option<Instant>,
-    /// How much of the outbox comes from messages alone, and how much of it is shown beside the thread.
+    /// The part of the outbox that comes from messages alone, and the part of it that the boards show.
     alone: usize,
     shown: (usize, usize),
-    /// Whether some are acknowledged.
+    /// Whether there are acknowledged messages.
     any: Arc<AtomicBool>,
 }
 
@@ -57,12 +57,12 @@ impl Receiving {
         Self { any, ..Self::default() }
     }
 
-    /// When the next commit has to be.
+    /// Returns when the next commit is due.
     pub(super) fn due(&self) -> Option<Instant> {
         self.due
     }
 
-    /// All are on record; where some were sent to be committed, these are.
+    /// Notes that all are on record; if some were sent to be committed, only these.
     pub(super) fn done(&mut self) {
         if self.is_sent() {
             return self.sent_is_done(false);
@@ -74,13 +74,13 @@ impl Receiving {
         self.any.store(false, Ordering::Release);
     }
 
-    /// The outbox is empty from now on. Answers how much of it was shown.
+    /// Notes that the outbox is empty from now on. Returns how much of it was shown.
     pub(super) fn begin(&mut self) -> (usize, usize) {
         self.alone = 0;
         std::mem::take(&mut self.shown)
     }
 
-    /// All that are kept are committed beside the thread.
+    /// Notes that all kept messages are being committed on the second thread.
     pub(super) fn send(&mut self) {
         std::mem::swap(&mut self.sent, &mut self.kept);
         (self.due, self.due_at_last) = (None, None);
@@ -90,19 +90,19 @@ impl Receiving {
         !self.sent.is_empty()
     }
 
-    /// Those are on record. `more` says whether something else waits for its commit.
+    /// Notes that the sent messages are on record. `more` says whether other messages wait for their commit.
     pub(super) fn sent_is_done(&mut self, more: bool) {
         self.sent.clear();
         self.any.store(more || !self.kept.is_empty(), Ordering::Release);
     }
 
-    /// Those are not on record: they wait for the store with the others.
+    /// Notes that the sent messages are not on record: they wait for the store with the others.
     pub(super) fn unsent(&mut self) {
         self.sent.append(&mut self.kept);
         std::mem::swap(&mut self.sent, &mut self.kept);
     }
 
-    /// Nothing of this step stands. What was acknowledged before waits for the store.
+    /// Refuses the messages of this step. Those acknowledged before wait for the store.
     pub(super) fn refuse(&mut self, why: &str) {
         self.begin();
         self.new.clear();
@@ -112,25 +112,25 @@ impl Receiving {
         }
     }
 
-    /// How many publishers wait for the end of this step.
+    /// Returns how many publishers wait for the end of this step.
     pub(super) fn asked(&self) -> usize {
         self.asked.len()
     }
 
-    /// Tells what has become of the messages of this step.
+    /// Sends the publishers of this step their outcomes.
     pub(super) fn answer(&mut self) {
         for (publisher, told) in self.asked.drain(..) {
-            // The peer may have hung up. Its message stands nevertheless.
+            // The peer may have hung up. Its message counts nevertheless.
             let _ = publisher.send(told);
         }
     }
 
-    /// Those who wait for the end of this step, who wait for something else from now on.
+    /// Takes the publishers that wait for the end of this step, since they wait for something else now.
     pub(super) fn take_asked(&mut self) -> Vec<(Publisher, Result<(), Refusal>)> {
         std::mem::take(&mut self.asked)
     }
 
-    /// Tells those what has become of their messages.
+    /// Sends these publishers their outcomes.
     pub(super) fn tell(&mut self, asked: Vec<(Publisher, Result<(), Refusal>)>) {
         for (publisher, told) in asked {
             let _ = publisher.send(told);
@@ -138,16 +138,16 @@ impl Receiving {
     }
 }
 
-/// Whether a step may wait for the store that commits beside it.
+/// Whether a step may wait for a store that the second thread has.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Patience {
-    /// On the thread of a door.
+    /// It may not: it runs on the thread of a door.
     None,
-    /// On the engine's own.
+    /// It may: it runs on the engine's own thread.
     ForStore,
 }
 
-/// How much is in an outbox.
+/// Returns how many items an outbox has.
 fn filled(out: &Outbox) -> usize {
     out.changes.len() + out.events.len() + out.effects.len()
 }
@@ -157,7 +157,7 @@ impl Worker {
     pub(super) fn take_messages(&mut self) {
         let mut taken = self.messages.take(std::mem::take(&mut self.taken));
         if !taken.is_empty() {
-            // What was acknowledged before they came is on record before them.
+            // Statuses acknowledged before these messages came are recorded before them.
             self.put_on_record();
         }
         for Message { who, post, reply } in taken.drain(..) {
@@ -168,7 +168,7 @@ impl Worker {
 
     /// Applies a message. If that succeeds, `receive` may store and acknowledge it before its commit.
     fn take_message(&mut self, who: Principal, post: Post, publisher: Publisher) {
-        // For a publisher that has gone before anything was done, nothing is done.
+        // If the publisher has gone before its message was applied, the message is dropped.
         if publisher.is_closed() {
             return;
         }
@@ -183,7 +183,7 @@ impl Worker {
         self.receiving.asked.push((publisher, told));
     }
 
-    /// Does something that can be left out of a commit for a while.
+    /// Does something whose commit may wait for a while.
     pub(super) fn of_messages<T>(&mut self, act: impl FnOnce(&mut Self) -> T) -> T {
         let before = filled(&self.out);
         let done = act(self);
@@ -191,14 +191,14 @@ impl Worker {
         done
     }
 
-    /// Whether the messages of this step could be answered before their commit: nothing else has happened,
-    /// and they are kept.
+    /// Checks whether the messages of this step can be answered before their commit: there was no other work, and
+    /// they are kept.
     pub(super) fn receive(&mut self, patience: Patience) -> bool {
         if self.receiving.alone != filled(&self.out) || self.broken.is_some() {
             return false;
         }
         if !self.receiving.new.is_empty() {
-            // As many are kept as can be, and those before them are not on record yet.
+            // The intake is full, and the messages before these are not on record yet.
             if self.receiving.kept.len() >= RECEIVED_MAX && self.store.is_away() {
                 match patience {
                     Patience::None => return false,
@@ -222,7 +222,7 @@ impl Worker {
         self.commit_beside()
     }
 
-    /// Whether the last step has come to its end: what it has not is left to the engine's own thread.
+    /// Checks whether the last step is complete; otherwise its rest is left to the engine's own thread.
     pub(super) fn is_through(&self) -> bool {
         let (it, filled) = (&self.receiving, filled(&self.out));
         it.asked.is_empty() && it.alone == filled && (filled == 0 || it.due.is_some())
@@ -251,8 +251,8 @@ impl Worker {
         Ok(true)
     }
 
-    /// Whether the kept messages are committed beside the thread, or will be as soon as the batch before
-    /// them is on record.
+    /// Checks whether the second thread commits the kept messages, or will do so as soon as the batch before them
+    /// is on record.
     fn commit_beside(&mut self) -> bool {
         if self.store.is_away() {
             self.receiving.due.get_or_insert_with(Instant::now);
@@ -265,12 +265,12 @@ impl Worker {
         pays
     }
 
-    /// Shows beside the thread those changes and events of an outbox that are not shown yet.
+    /// Shows the changes and events of an outbox on the boards that are not shown yet.
     pub(super) fn show_rest(&self, out: &Outbox, (changes, events): (usize, usize)) {
         self.show(out.changes.get(changes..).unwrap_or(&[]), out.events.get(events..).unwrap_or(&[]));
     }
 
-    /// Shows changes and events beside the thread.
+    /// Shows changes and events on the boards.
     pub(super) fn show(&self, changes: &[Change], events: &[Event]) {
         for change in changes {
             if let Change::Post(change) = change {
@@ -280,7 +280,7 @@ impl Worker {
         events.iter().for_each(|event| self.repeats.follow(event));
     }
 
-    /// The store takes something again: what was acknowledged is carried out once more.
+    /// Carries acknowledged messages out again, since the store takes writes again.
     pub(super) fn catch_up(&mut self) {
         let kept = self.receiving.kept.clone();
         carry_out(&mut self.core, &kept, &mut self.out);
@@ -291,23 +291,23 @@ impl Worker {
     }
 }
 
-/// Carries out messages that were acknowledged and are not on record.
+/// Carries out acknowledged messages that are not on record.
 fn carry_out(core: &mut Core, received: &[Received], out: &mut Outbox) {
     for Received { at, who, post } in received {
         let call =
             Call { now: *at, wall: *at, who, facts: Facts::default(), past: None, earlier: Vec::new() };
         let publish = Publish { post: post.clone(), source: Source::Client };
         if let Err(refusal) = core.apply(call, publish.into(), out) {
-            // Only a change of settings between the two runs makes it impossible.
+            // Only a change of settings between the two runs can cause this.
             tracing::warn!(agent = %who, %refusal, "a message that was acknowledged is not on record");
         }
     }
 }
 
-/// The same at a start, and puts them on record. Further ones are kept behind them.
+/// Carries them out at a start, and records them. Further ones are kept after them.
 ///
 /// # Errors
-/// When they cannot be; they are still kept then.
+/// If they cannot be recorded; they are still kept then.
 pub(crate) fn recover(
     core: &mut Core,
     received: &[Received],

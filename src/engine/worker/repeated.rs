@@ -1,4 +1,4 @@
-//! Statuses that agents say again and again: they are put on record together.
+//! Statuses that agents repeat again and again: they are recorded together.
 
 use super::super::repeats::last_ones;
 use super::Worker;
@@ -7,8 +7,8 @@ use provost_domain::post::Source;
 use provost_domain::{Command, Facts};
 
 impl Worker {
-    /// Applies what agents have said again. Of one that did so several times the last has all that follows
-    /// from it.
+    /// Applies repeated statuses. If an agent has repeated its status several times, only the last one has all
+    /// consequences.
     pub(super) fn put_on_record(&mut self) {
         if self.broken.is_some() || !self.repeats.any() {
             return;

@@ -1,4 +1,4 @@
-//! One step after another: what is asked is taken, applied, kept or committed, and answered.
+//! The steps of the engine: requests are taken, applied, kept or committed, and answered.
 
 use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
@@ -8,17 +8,16 @@ use super::receiving::Patience;
 use super::{PROBE_EVERY, PRUNE_PAUSE, REPEATS_TOLD, Waiting, Worker};
 use provost_base::limits::BATCH_MAX;
 
-/// What comes after a step.
+/// The continuation after a step.
 pub(in super::super) enum Step {
-    /// The next thing that is asked, or what is due in this time.
+    /// Wait for the next request, or for work that is due after this time.
     Wait(Duration),
-    /// Nothing more, and why if no caller has told the engine to stop.
+    /// The end, with the reason if no caller has told the engine to stop.
     End(Option<Lost>),
 }
 
 impl Worker {
-    /// One step of anything, on the engine's own thread. Without an envelope, the time has come for
-    /// something.
+    /// Does one step of any kind, on the engine's own thread. Without an envelope, some work is due.
     pub(in super::super) fn step(&mut self, first: Option<Envelope>, inbox: &Receiver<Envelope>) -> Step {
         self.went(first.as_ref());
         if matches!(first, Some(Envelope::Repeated)) {
@@ -61,7 +60,7 @@ impl Worker {
         }
     }
 
-    /// Something has left the queue. The end of a commit beside the thread was not counted when it came.
+    /// Notes that a request has left the queue. The end of a commit on the second thread was not counted when it came.
     fn went(&self, envelope: Option<&Envelope>) {
         if envelope.is_some_and(|it| !matches!(it, Envelope::Committed | Envelope::Wake | Envelope::Stop)) {
             self.measures.went();
@@ -74,7 +73,7 @@ impl Worker {
         Step::Wait(patience)
     }
 
-    /// A step of messages alone, on the thread of a door. `true` where the engine's own thread has to go on.
+    /// Does a step of messages only, on the thread of a door. Returns `true` if the engine's own thread has to go on.
     pub(in super::super) fn step_of_messages(&mut self) -> bool {
         self.welcome();
         // A turn at a shared store is taken on the engine's own thread.
@@ -92,7 +91,7 @@ impl Worker {
         is_sooner
     }
 
-    /// What comes first in each step: the turn, the time, and the messages that wait.
+    /// Does the first part of each step: the turn, the time, and the waiting messages.
     fn begin(&mut self) {
         self.take_turn();
         self.tell_time();
@@ -102,7 +101,7 @@ impl Worker {
         self.take_messages();
     }
 
-    /// `true` if it was the last step.
+    /// Does the rest of a step; returns `true` if it was the last one.
     fn step_of_all(
         &mut self,
         first: Option<Envelope>,
@@ -111,7 +110,7 @@ impl Worker {
         looks: &mut Vec<StateQuery>,
     ) -> bool {
         let mut stop = false;
-        // Who only looks at memory waits for no other daemon.
+        // A query that only reads memory waits for no other daemon.
         let mut has_begun = !(self.others.are_there() && first.as_ref().is_some_and(Envelope::only_looks));
         if has_begun {
             self.begin();
@@ -122,7 +121,7 @@ impl Worker {
                 self.begin();
                 has_begun = true;
             }
-            // What was acknowledged before this was asked comes before it.
+            // Statuses acknowledged before this request come before it.
             self.put_on_record();
             stop |= self.take_in(envelope, waiting, looks);
             if waiting.len() + looks.len() + self.receiving.asked() < BATCH_MAX {
@@ -158,7 +157,7 @@ impl Worker {
         }
     }
 
-    /// How long to sleep when nothing comes in.
+    /// Returns how long to sleep if no request comes.
     fn patience(&self) -> Duration {
         if self.broken.is_some() {
             return PROBE_EVERY;
@@ -170,7 +169,7 @@ impl Worker {
             self.core.state().next_deadline().map(|at| Duration::from_millis(at.since_ms(self.clock.now())));
         let prune = self.prune_at.saturating_duration_since(Instant::now());
         let repeats = self.repeats_due.map(|at| at.saturating_duration_since(Instant::now()));
-        // The end of a commit beside this thread wakes it.
+        // The end of a commit on the second thread wakes this one.
         let due = self.receiving.due().filter(|_| !self.store.is_away());
         let received = due.map(|at| at.saturating_duration_since(Instant::now()));
         let index = self.indexing.due_in().filter(|_| !self.store.is_away());

@@ -1,5 +1,5 @@
-//! The turn at a store that other daemons write, too: when the engine has it, what the others have done meanwhile, and a commit
-//! whose answer was lost.
+//! The turn at a store that other daemons write, too: when the engine has it, the entries of the others, and a
+//! commit whose answer was lost.
 //!
 //! ```text
 //!   [out of turn] --begin: the others' entries are folded--> [in turn] --commit, or let go--> [out of turn]
@@ -7,9 +7,9 @@
 //!        |                                                       +--commit without an answer--> [unsure]
 //!        +---- the next begin finds the batch, or that nothing of it was done ---------------------+
 //! ```
-//! Memory is never ahead of the store, but for a batch whose commit is unsure: its callers, and all who want to look, wait
-//! until that is decided, or for `UNKNOWN_KEPT_MS`. A store of one writer has none of this: its turn costs no more than a call
-//! that returns.
+//! Memory is never ahead of the store, except for a batch whose commit is unsure: its callers, and all queries,
+//! wait until that is decided, or for `UNKNOWN_KEPT_MS`. A store with one writer has none of this: its turn costs
+//! no more than a call that returns.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -26,57 +26,57 @@ use provost_base::limits::{HOST_BEAT_MS, NUMBERS_SKIPPED, UNKNOWN_KEPT_MS};
 use provost_domain::{Change, Gone, LogEntry, Principal, Refusal};
 use provost_store::{Behind, Head, Loaded, StoreError};
 
-/// How often in a row the turn is taken, each time after memory was loaded again.
+/// The number of times in a row that the turn is taken, each time after memory was loaded again.
 const TURNS_TRIED: u32 = 4;
-/// The time after which a daemon without work takes a turn, so that the store hears of it and it of the others.
+/// The time after which a daemon without work takes a turn, so that it gives a sign of life and sees those of the others.
 const BEAT: Duration = Duration::from_millis(HOST_BEAT_MS);
 const UNKNOWN_KEPT: Duration = Duration::from_millis(UNKNOWN_KEPT_MS);
 
-/// What callers learn of a command whose outcome is not known.
+/// The text for callers of a command whose outcome is unknown.
 const NOT_KNOWN: &str = "it is not known whether this was done, since the shared store has not answered; \
                          look whether it was before you ask again";
-/// The same, where it is known that it was not.
+/// The text for callers if it is known that the command was not carried out.
 const NOT_DONE: &str = "the shared store did not answer, and nothing of this was done; ask again";
 
-/// Why a daemon ends that the others have taken for dead: what it held is free, so it begins again as another one.
+/// The reason why a daemon ends that the others have buried: its resources are free, so it begins again as another daemon.
 const IS_DOWN: &str = "another host has taken this one for dead, and what it held is free; its runs are ended, and it begins again \
                        from what the others have";
 
-/// The same of one that a person has removed.
+/// The reason why a daemon ends whose host a person has removed.
 const IS_REMOVED: &str = "this host was removed from the repository, and what it held is free; its state folder takes part no \
                           more: to join again as a new host, move it away and run `provost host join`";
 
-/// What the engine knows of the others.
+/// The engine's knowledge of the other daemons.
 pub(in super::super) struct Others {
-    /// The store's clock; `None` where it has one writer.
+    /// The store's clock; `None` if the store has one writer.
     clock: Option<Arc<StoreClock>>,
-    /// This daemon, as they know it.
+    /// This daemon, as the others know it.
     daemon: DaemonId,
     /// The last entry of the log that memory has.
     pub(super) head: Head,
-    /// What it has seen of them.
+    /// The observations about the other hosts.
     pub(super) watch: HostWatch,
-    /// Whether what earlier daemons of this host held for their callers has still to end.
+    /// Whether the holds of this host's earlier daemons for their callers still have to end.
     is_new: bool,
     /// When the last turn was taken.
     looked: Instant,
-    /// Whether the store has said that there may be something new.
+    /// Whether the store has announced a possible new entry.
     woken: Arc<AtomicBool>,
     unsure: Option<Unsure>,
-    /// What is asked of each entry of another daemon.
+    /// The check of each entry of another daemon.
     check: EntryCheck,
-    /// Whether one of them has not proved what it says. Nothing is written any more then.
+    /// Whether an entry has failed this check. This daemon then writes no more.
     distrusts: bool,
-    /// Whether memory has what is not stored, and has to be loaded again before anything else.
+    /// Whether memory has unstored changes, and must be loaded again before anything else.
     must_load: bool,
-    /// Those who want to look, until memory is what is stored, or this time.
+    /// Queries that wait until memory matches the store, or until this time.
     looks: Vec<StateQuery>,
     hidden_until: Instant,
-    /// What callers were given who have gone.
+    /// Grants to callers that have gone.
     gave_back: Vec<(Principal, Given)>,
 }
 
-/// A batch that is stored, or is not, and those who wait to learn it.
+/// A batch that may or may not be stored, and the callers that wait to learn it.
 struct Unsure {
     batch: Batch,
     waiting: Vec<Waiting>,
@@ -108,12 +108,12 @@ impl Others {
         }
     }
 
-    /// Whether there can be any.
+    /// Checks whether there can be other daemons.
     pub(super) fn are_there(&self) -> bool {
         self.clock.is_some()
     }
 
-    /// When a daemon without work has to look at the store again.
+    /// Returns when a daemon without work has to look at the store again.
     pub(super) fn due_in(&self) -> Option<Duration> {
         if self.is_ahead() || (self.is_new && self.are_there()) {
             return Some(Duration::ZERO);
@@ -121,35 +121,35 @@ impl Others {
         self.are_there().then(|| BEAT.saturating_sub(self.looked.elapsed()))
     }
 
-    /// Whether this daemon may go on once its store answers.
+    /// Checks whether this daemon may go on once its store answers.
     pub(super) fn are_trusted(&self) -> bool {
         !self.distrusts
     }
 
-    /// This daemon, as they know it.
+    /// Returns this daemon, as the others know it.
     pub(super) fn daemon(&self) -> DaemonId {
         self.daemon
     }
 
-    /// Whether memory has what may not be stored.
+    /// Checks whether memory has changes that may not be stored.
     fn is_ahead(&self) -> bool {
         self.unsure.is_some() || self.must_load
     }
 
-    /// Whether those who want to look at memory have to wait for that reason.
+    /// Checks whether queries of memory have to wait for that reason.
     pub(super) fn hides_memory(&self) -> bool {
         self.is_ahead() && Instant::now() < self.hidden_until
     }
 
-    /// Memory has what may not be stored from now on.
+    /// Notes that memory has changes from now on that may not be stored.
     fn is_ahead_from_now(&mut self) {
         self.hidden_until = Instant::now() + UNKNOWN_KEPT;
     }
 }
 
 impl Worker {
-    /// Takes the turn, and folds what others have done. Where that fails, nothing is taken until the store answers again. While
-    /// the store commits beside this thread, it has one writer.
+    /// Takes the turn, and folds the others' entries. If that fails, no writes are taken until the store answers
+    /// again. While the second thread commits, the store has one writer.
     pub(super) fn take_turn(&mut self) {
         if self.store.is_away() || self.broken.is_some() || self.lost.is_some() {
             return;
@@ -167,7 +167,7 @@ impl Worker {
         self.turned_away(&StoreError::Stopped("its log is cut before this daemon has read it".into()));
     }
 
-    /// `false` where memory was loaded again meanwhile, out of turn.
+    /// Tries to take the turn; returns `false` if memory was loaded again meanwhile, out of turn.
     fn try_turn(&mut self) -> Result<bool, StoreError> {
         if self.others.must_load {
             self.load_again()?;
@@ -206,20 +206,20 @@ impl Worker {
     }
 
     fn turned_away(&mut self, err: &StoreError) {
-        // The next turn is a new one, also where the store refuses this.
+        // The next turn is a new one, even if the store refuses this.
         let _ = self.store.let_go();
         let why = self.report("cannot take the turn", err);
         self.break_off(why, err);
     }
 
-    /// Gives the turn up: nothing came of it.
+    /// Gives the turn up without a commit.
     pub(super) fn let_go(&mut self) {
         if let Err(err) = self.store.let_go() {
             tracing::debug!(%err, "a turn without a commit has not ended in order");
         }
     }
 
-    /// Takes over what others have committed, and finds out what has become of a commit that is unsure. `false` where memory
+    /// Folds the entries of other daemons, and finds out the outcome of an unsure commit. Returns `false` if memory
     /// has to be loaded again.
     fn fold(&mut self, behind: Behind) -> Result<bool, StoreError> {
         let entries = match behind {
@@ -254,7 +254,7 @@ impl Worker {
                 self.takes_part_no_more(gone);
                 return Ok(true);
             }
-            // What this daemon has decided is in memory already.
+            // Memory already has this daemon's own decisions.
             if entry.by != self.others.daemon {
                 self.fold_entry(entry);
             }
@@ -262,8 +262,8 @@ impl Worker {
         Ok(true)
     }
 
-    /// Refuses an entry of another daemon that says what it does not prove. Its rows are stored already, so the folder remembers that nothing
-    /// is to be done by them, also after a restart.
+    /// Refuses an entry of another daemon that does not prove its content. Its rows are stored already, so the
+    /// folder remembers that they must not take effect, even after a restart.
     fn must_be_proved(&mut self, entry: &LogEntry) -> Result<(), StoreError> {
         if entry.by == self.others.daemon {
             return Ok(());
@@ -275,7 +275,7 @@ impl Worker {
         Err(StoreError::BrokenLog { n: entry.n, what: what.into() })
     }
 
-    /// How this daemon has gone, if another one has committed that it has.
+    /// Returns how this daemon has gone, if another one has committed that it has.
     fn has_gone(&self, entry: &LogEntry) -> Option<Gone> {
         entry.changes.iter().find_map(|it| match it {
             Change::HostDown(daemon, gone) if *daemon == self.others.daemon => Some(*gone),
@@ -283,7 +283,7 @@ impl Worker {
         })
     }
 
-    /// Nothing that is asked in this step is decided any more, and the daemon ends.
+    /// Decides no more requests of this step, and ends the daemon.
     pub(super) fn takes_part_no_more(&mut self, gone: Gone) {
         let (why, begins_again) = match gone {
             Gone::Silent => (IS_DOWN, true),
@@ -292,9 +292,9 @@ impl Worker {
         (self.lost, self.broken) = (Some(Lost { why: why.into(), begins_again }), Some(why.into()));
     }
 
-    /// Another daemon has committed this: what shows memory beside the thread follows, as after a commit of this one.
+    /// Folds an entry of another daemon: the boards follow, as after a commit of this one.
     fn fold_entry(&mut self, entry: LogEntry) {
-        // Where the store's clock was set back, each daemon goes on at its own pace, and none behind what another one has written.
+        // If the store's clock was set back, each daemon continues at its own pace, and none falls behind what another one has written.
         if let (Some(clock), Some(last)) = (&self.others.clock, entry.events.last()) {
             clock.tell(last.at);
         }
@@ -312,14 +312,14 @@ impl Worker {
         }
     }
 
-    /// Memory begins again from what is stored, while other daemons go on.
+    /// Loads memory again from the store, while other daemons go on.
     fn load_again(&mut self) -> Result<(), StoreError> {
         let loaded = self.store.load(self.core.state().settings.clone())?;
         self.take_over(loaded);
         Ok(())
     }
 
-    /// Goes on from what was loaded.
+    /// Continues from a loaded state.
     pub(super) fn take_over(&mut self, loaded: Loaded) {
         self.others.daemon = loaded.daemon;
         self.has_log_to(loaded.head);
@@ -336,14 +336,14 @@ impl Worker {
         self.show_hidden();
     }
 
-    /// Memory cannot be loaded after a commit that has failed: the others' store may only be away.
+    /// Notes that memory cannot be loaded now after a failed commit: the shared store may only be away.
     pub(super) fn load_later(&mut self, err: &StoreError) {
         tracing::warn!(%err, "memory has to be loaded again, as soon as the shared store answers");
         self.others.must_load = true;
         self.others.is_ahead_from_now();
     }
 
-    /// The store has not said whether it has the batch.
+    /// Keeps a batch of which the store has not said whether it has it.
     pub(super) fn keep_unsure(&mut self, batch: Batch, err: &StoreError, waiting: &mut Vec<Waiting>) {
         tracing::warn!(%err, "it is not known whether a batch is stored; the next turn tells");
         let (waiting, asked) = (std::mem::take(waiting), self.receiving.take_asked());
@@ -352,7 +352,7 @@ impl Worker {
         self.trouble.tell_unsure(true);
     }
 
-    /// Has these wait until memory is what is stored.
+    /// Lets these queries wait until memory matches the store.
     pub(super) fn hide(&mut self, looks: &mut Vec<StateQuery>) {
         self.others.looks.append(looks);
     }
@@ -362,7 +362,7 @@ impl Worker {
         looks.into_iter().for_each(|look| look(self.now, self.core.state()));
     }
 
-    /// The commit without an answer was taken.
+    /// Handles a commit without an answer that turned out to be stored.
     fn is_on_record(&mut self, unsure: Unsure) {
         self.trouble.tell_unsure(false);
         let Unsure { batch, mut waiting, asked } = unsure;
@@ -374,7 +374,7 @@ impl Worker {
         self.show_hidden();
     }
 
-    /// It was not, or that cannot be found out any more: its callers learn it, and memory is loaded again.
+    /// Handles one that was not stored, or that stays unknown: its callers learn it, and memory is loaded again.
     fn end_unsure(&mut self, (found, why): (Found, &str)) {
         if let Some(mut unsure) = self.others.unsure.take() {
             self.found_out(found);
@@ -393,8 +393,8 @@ impl Worker {
         self.answer_all(&mut unsure.waiting);
     }
 
-    /// Those who have waited long enough go on: callers without an answer, and who wants to look sees memory as it is. What has
-    /// become of the commit is found out nevertheless, before anything else is decided.
+    /// Releases those that have waited long enough: callers go without an answer, and queries see memory as it is.
+    /// The outcome of the commit is still found out before anything else is decided.
     pub(super) fn give_up_waiting(&mut self, at_once: bool) {
         if !self.others.is_ahead() || (self.others.hides_memory() && !at_once) {
             return;
@@ -406,7 +406,7 @@ impl Worker {
         self.show_hidden();
     }
 
-    /// Before a stop: the other hosts see at once that none waits here any more.
+    /// Ends this daemon's holds before a stop, so that the other hosts see at once that no caller waits here any more.
     pub(super) fn leave(&mut self) {
         if !self.others.are_there() {
             return;
@@ -418,7 +418,7 @@ impl Worker {
         }
     }
 
-    /// The store has said that there may be something new.
+    /// Notes that the store has announced a possible new entry.
     pub(super) fn is_woken(&mut self) {
         self.others.woken.store(false, Ordering::Release);
         if self.store.is_away() || self.broken.is_some() || self.others.is_ahead() {
@@ -434,7 +434,7 @@ impl Worker {
         }
     }
 
-    /// Gives what was given to callers who have gone to those who come next. `true` where there was something.
+    /// Takes back the grants to callers that have gone. Returns `true` if there were any.
     pub(super) fn take_back_all(&mut self) -> bool {
         let gave_back = std::mem::take(&mut self.others.gave_back);
         let any = !gave_back.is_empty();
@@ -442,7 +442,7 @@ impl Worker {
         any
     }
 
-    /// Answers callers. The peer may have hung up: its command stands nevertheless, and only what it was given is taken back.
+    /// Answers callers. The peer may have hung up: its command counts nevertheless, and only its grant is taken back.
     pub(super) fn answer_all(&mut self, waiting: &mut Vec<Waiting>) {
         for Waiting { who, reply, answer } in waiting.drain(..) {
             if let Err(answer) = reply.send(answer)
@@ -453,7 +453,7 @@ impl Worker {
         }
     }
 
-    /// Whether something is there to take back.
+    /// Checks whether there are grants to take back.
     pub(super) fn has_to_take_back(&self) -> bool {
         !self.others.gave_back.is_empty()
     }

@@ -19,7 +19,7 @@ pub struct Anchor {
 
 const PREFIX: &str = "provost-anchor:1:";
 
-/// Why a text is not an anchor.
+/// The error for a text that is not an anchor.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("an anchor looks like `{PREFIX}<number>:<64 hexadecimal digits>`")]
 pub struct BadAnchor;
@@ -40,18 +40,18 @@ impl FromStr for Anchor {
     }
 }
 
-/// A second place for anchors. Called on the writer's thread, so it must not wait for anything.
+/// A second place for anchors. It is called on the writer's thread, so it must never wait.
 pub trait AnchorSink: Send {
-    /// Writes one down, as well as it can.
+    /// Records an anchor, as well as it can.
     fn publish(&mut self, anchor: &Anchor);
 }
 
-/// The system log, where one listens; it outlives the state folder and belongs to another user.
+/// Returns the system log, if one listens; it outlives the state folder and belongs to another user.
 pub fn syslog_sink() -> Box<dyn AnchorSink> {
     syslog_sink_at("/dev/log")
 }
 
-/// The same, for a system log that listens elsewhere.
+/// Returns a system log that listens elsewhere.
 pub fn syslog_sink_at(path: impl Into<PathBuf>) -> Box<dyn AnchorSink> {
     Box::new(syslog::Syslog::new(path.into()))
 }
@@ -76,7 +76,7 @@ mod syslog {
             Self { path, socket: None }
         }
 
-        /// Never waits: a log that is full loses the line, one that is gone costs one attempt.
+        /// Sends a line and never waits: a log that is full loses the line, one that is gone costs one attempt.
         fn send(&mut self, line: &str) -> std::io::Result<()> {
             if self.socket.is_none() {
                 let socket = UnixDatagram::unbound()?;
@@ -96,7 +96,7 @@ mod syslog {
         fn publish(&mut self, anchor: &Anchor) {
             let line = format!("<{PRIORITY}>provost[{}]: {anchor}", std::process::id());
             if self.send(&line).is_err() && self.socket.take().is_some() {
-                // The system log was restarted since the last line. It is not certain that this one arrives.
+                // The system log was restarted since the last line. This line may still be lost.
                 let again = self.send(&line);
                 tracing::debug!(?again, "the system log had gone");
             }

@@ -1,4 +1,4 @@
-//! Where the servers are, from `[store] url`.
+//! The addresses of the servers, from `[store] url`.
 
 use std::net::IpAddr;
 use std::path::Path;
@@ -13,27 +13,27 @@ use provost_base::limits::{
     HOST_KEEPALIVE_IDLE_S, HOST_KEEPALIVE_INTERVAL_S, HOST_KEEPALIVE_TRIES, HOST_TCP_WAIT_S,
 };
 
-/// One server of those that are asked.
+/// One of the servers that are tried.
 #[derive(Clone)]
 pub(super) struct Server {
     pub(super) config: Config,
-    /// TLS, where it is spoken; none on a Unix socket, and on the loopback unless the address asks for it.
+    /// TLS, if it is used; `None` on a Unix socket, and on the loopback unless the address asks for it.
     pub(super) tls: Option<Tls>,
-    /// For people: the host and port.
+    /// The host and port, for people.
     pub(super) name: Box<str>,
 }
 
-/// What is wrong with `[store] url`, and what to write.
+/// Returns the error for a mistake in `[store] url`, with the correction.
 fn unfit(why: impl std::fmt::Display) -> StoreError {
     StoreError::Setting(format!("`url`: {why}").into())
 }
 
-/// The servers of an address.
+/// Returns the servers of an address.
 ///
 /// # Errors
-/// [`StoreError::Setting`] with what is wrong.
+/// [`StoreError::Setting`] with the mistake.
 pub(super) fn servers(of: &Database, application: &str) -> Result<Vec<Server>, StoreError> {
-    // libpq's word for what is always done here; the weaker ones are no choice.
+    // This is libpq's word for the check that is always made here; weaker checks are not offered.
     let text = of.url.replace("sslmode=verify-full", "sslmode=require");
     let all: Config = text.parse().map_err(|err| unfit(with_cause(&err)))?;
     if all.get_password().is_some() {
@@ -127,7 +127,7 @@ fn seconds(number: u64) -> std::time::Duration {
     std::time::Duration::from_secs(number)
 }
 
-/// An error of the client's, whose own text leaves out what it is about.
+/// Returns the text of a client's error with its causes, which the error's own text leaves out.
 pub(super) fn with_cause(err: &tokio_postgres::Error) -> String {
     let mut text = err.to_string();
     let mut cause = std::error::Error::source(err);

@@ -1,5 +1,5 @@
-//! What people have answered at other hosts while this daemon did not look: found in the journal at a start or a reload, and checked by
-//! who knows passkeys, before anything is begun that the rows owe.
+//! Answers that people gave at other hosts while this daemon was away: found in the journal at a start or a reload,
+//! and checked by the caller's rule about passkeys, before any owed effect begins.
 
 use tokio_postgres::Row;
 
@@ -11,21 +11,21 @@ use crate::host_keys::At;
 use provost_base::{EntryNo, EventSeq, TaskId};
 use provost_domain::{AnsweredAway, Effect, Owed, PastEvent, State};
 
-/// Answers of other hosts behind an event.
+/// The statement for other hosts' answers after an event.
 const ANSWERED: &str =
     "select seq, kind, body from provost.event where repo = $1 and seq > $2 and kind = 'approval_answered'
     and body::json->>'host' is distinct from $3 order by seq";
 
-/// What is said of passkeys, and the questions and answers of these approvals.
+/// The statement for events about passkeys, and for the questions and answers of these approvals.
 const ABOUT: &str = "select seq, kind, body from provost.event where repo = $1
     and (kind in ('passkey_added', 'passkey_revoked', 'passkeys_reset') or (kind in ('approval_asked', 'approval_answered')
         and (body::json->'kind'->kind->>'approval')::bigint = any($2))) order by seq";
 
 impl PostgresStore {
-    /// Has what was answered since an event looked at, with the state as the rows have it, and what this daemon is to begin.
+    /// Has the answers since an event checked, with the state of the rows, and the tasks that this daemon is about to begin.
     ///
     /// # Errors
-    /// [`StoreError::BrokenLog`] with the entry that does not prove what it says; it is remembered.
+    /// [`StoreError::BrokenLog`] with the entry that does not prove its content; it is remembered.
     pub(super) fn check_answers(
         &mut self,
         (state, owed): (&State, &[Owed]),
@@ -57,7 +57,7 @@ impl PostgresStore {
         Err(StoreError::BrokenLog { n, what: what.into() })
     }
 
-    /// The entry by which an event came.
+    /// Returns the entry with an event.
     fn entry_of(&mut self, seq: EventSeq) -> Result<EntryNo, StoreError> {
         let sql = "select n from provost.signature where repo = $1 and event >= $2 order by event limit 1";
         let rows = self.session.rows(Step::new(sql).with(self.repo).with(int(seq.0)?))?;
@@ -66,7 +66,7 @@ impl PostgresStore {
     }
 }
 
-/// The task that an effect begins which was not begun.
+/// Returns the task that an effect begins, if it has not begun.
 fn begins(owed: &Owed) -> Option<TaskId> {
     match &owed.effect {
         Effect::SpawnWorker { task } | Effect::Capture { task, .. } if !owed.started => Some(task.clone()),
@@ -82,7 +82,7 @@ fn past(row: &Row) -> Result<PastEvent, StoreError> {
     })
 }
 
-/// The approval that an answer is to.
+/// Returns the approval that an answer is for.
 fn approval_of(answer: &PastEvent) -> Option<i64> {
     let body: serde_json::Value = serde_json::from_str(answer.body.as_deref()?).ok()?;
     body["kind"]["approval_answered"]["approval"].as_i64()

@@ -1,4 +1,4 @@
-//! The rows that a batch leaves: of each key the last change alone, since one statement must not meet a key twice.
+//! The rows that a batch changes: only the last change of each key, since one statement must not meet a key twice.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -11,7 +11,7 @@ use provost_domain::{
     Change, CrewChange, JobChange, Outbox, PasskeyChange, PostChange, PushChange, SpendChange, Switched, Task,
 };
 
-/// The id of the row of a table that has one.
+/// The id of the row in a table with a single row.
 pub(super) const ONLY: &str = "1";
 
 /// The row of a task.
@@ -22,7 +22,7 @@ pub(super) struct TaskRow {
     pub(super) body: String,
 }
 
-/// What becomes of an effect.
+/// The change of an effect's row.
 pub(super) enum EffectRow {
     /// It is owed from now on, by this daemon.
     New { body: String, started: bool, by: DaemonId },
@@ -35,48 +35,48 @@ pub(super) enum EffectRow {
 /// Puts and drops of rows, by table and key.
 #[derive(Default)]
 pub(super) struct Rows {
-    /// Tables whose keys are texts; no body is a row that goes.
+    /// Tables whose keys are texts; `None` as the body removes the row.
     pub(super) keyed: BTreeMap<&'static str, BTreeMap<String, Option<String>>>,
     /// Tables whose keys are numbers.
     pub(super) numbered: BTreeMap<&'static str, BTreeMap<i64, Option<String>>>,
     pub(super) tasks: BTreeMap<String, TaskRow>,
-    /// Bodies of finished tasks about which more is known.
+    /// Bodies of finished tasks with additions.
     pub(super) amended: BTreeMap<String, String>,
     pub(super) effects: BTreeMap<i64, EffectRow>,
-    /// Daemons that are taken for dead.
+    /// Daemons that count as dead.
     pub(super) down: Vec<DaemonId>,
     /// Messages: number, event, time.
     pub(super) posts: Vec<(i64, i64, i64)>,
     /// Inboxes: reader, number, event.
     pub(super) inbox: Vec<(String, i64, i64)>,
-    /// What waits for an absent reader; no event is a row that goes.
+    /// Posts that wait for an absent reader; `None` as the event removes the row.
     pub(super) parked: BTreeMap<(String, i64), Option<i64>>,
-    /// Inboxes that no agent reads any more, up to what is in the database, and up to a number of this batch.
+    /// Inboxes that no agent reads any more: all rows in the database, and up to a number of this batch.
     pub(super) emptied: BTreeMap<String, Option<i64>>,
-    /// Tasks whose use is counted, in their order.
+    /// Runs whose usage is counted, in their order.
     pub(super) runs: Vec<Run>,
     /// Calls that are counted, in their order.
     pub(super) calls: Vec<Calls>,
 }
 
-/// Text as PostgreSQL takes it, which has no place for a zero byte. JSON never has one.
+/// Returns text in the form that PostgreSQL accepts, without zero bytes. JSON never has one.
 pub(super) fn word(text: &str) -> String {
     if text.contains('\0') { text.replace('\0', "\u{fffd}") } else { text.to_owned() }
 }
 
-/// The same for a value that is asked for.
+/// Returns a text of a query in the same form.
 pub(super) fn asked(text: &str) -> Cow<'_, str> {
     if text.contains('\0') { text.replace('\0', "\u{fffd}").into() } else { text.into() }
 }
 
 impl Rows {
-    /// The rows of a batch of this daemon; `finished` is the last place given to a finished task, and moves on.
+    /// Returns the rows for a batch of this daemon; `finished` is the last place given to a finished task, and moves on.
     ///
     /// # Errors
-    /// When a number is none for a column.
+    /// If a number does not fit its column.
     pub(super) fn of(batch: &Outbox, daemon: DaemonId, finished: &mut i64) -> Result<Self, StoreError> {
         let mut rows = Self::default();
-        // Before the changes: one command may owe what a later one of the same batch settles.
+        // They come before the changes: one command may owe an effect that a later one of the same batch settles.
         for (id, effect) in &batch.effects {
             let by = batch.owed_at(*id).unwrap_or(daemon);
             rows.effects.insert(int(id.0)?, EffectRow::New { body: text(effect)?, started: false, by });
@@ -178,7 +178,7 @@ impl Rows {
             }
             Change::DropEffect(id) => drop(self.effects.insert(int(id.0)?, EffectRow::Gone)),
             Change::Crew(change) => self.crew(change)?,
-            // All but the last are memory's alone; the last count of a batch goes with the repository's row.
+            // All of these but the last are in memory only; the last count of a batch goes into the repository's row.
             Change::Beat(..)
             | Change::CameBy(..)
             | Change::Grant(..)
@@ -205,7 +205,7 @@ impl Rows {
         Ok(())
     }
 
-    /// What does not last ends with its daemon, by a change.
+    /// Writes a switch. One that does not last ends with its daemon, by a change of its own.
     fn switch(&mut self, worker: &AgentId, to: Option<&Switched>) -> Result<(), StoreError> {
         match to {
             Some(to) => self.put("switched", worker.as_str(), text(&(worker, to))?),
@@ -219,7 +219,7 @@ impl Rows {
             PasskeyChange::Put(it) => self.put("passkey", &it.passkey.id, text(it)?),
             PasskeyChange::Drop(id) => self.drop_key("passkey", id),
             PasskeyChange::Standing(it) => self.put("passkey_reset", ONLY, text(it)?),
-            // It is made with the repository's row, and stays.
+            // It is made with the repository's row, and never changes.
             PasskeyChange::Daemon(_) => {}
         }
         Ok(())
@@ -280,7 +280,7 @@ impl Rows {
         Ok(())
     }
 
-    /// What is in the inbox may be much: it is seen no more, and swept away bit by bit.
+    /// Drops a mailbox. Its inbox may have many rows: they are no longer seen, and are removed in small portions.
     fn drop_mailbox(&mut self, slug: &Slug) {
         self.drop_key("correspondent", slug.as_str());
         self.drop_key("footprint", slug.as_str());

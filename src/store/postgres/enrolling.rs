@@ -1,7 +1,7 @@
-//! Who is a host: how one is enrolled with its key, and which of the database's rows about that count.
+//! The identity of hosts: how a host is enrolled with its key, and which of the database's rows about hosts count.
 //!
-//! A row counts if it is sealed with the journal's key and is vouched for: the first host by none, those from before there were keys by the
-//! migration, and each further one by the invitation of a host that took part then.
+//! A row counts if it is sealed with the journal's key and vouched for: the first host needs no voucher, hosts from before
+//! there were keys have the migration, and each further one has the invitation of a host that took part then.
 
 use tokio_postgres::Row;
 

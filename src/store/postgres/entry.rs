@@ -16,10 +16,10 @@ pub(super) const ENTRIES: &str =
     "select n, host, inc, own_n, at, format, body, mac, sig from provost.entry where repo =
     $1 and n > $2 order by n limit $3";
 
-/// The statement that writes an entry, with its host's signature.
+/// Returns the statement that writes an entry, with its host's signature.
 ///
 /// # Errors
-/// When a number is none for a column.
+/// If a number does not fit its column.
 pub(super) fn step(repo: i32, it: &SealedEntry, signature: Signature) -> Result<Step, StoreError> {
     let sql =
         "insert into provost.entry (repo, n, host, inc, own_n, at, format, body, mac, sig) values ($1, $2, $3, $4,
@@ -37,18 +37,18 @@ pub(super) fn step(repo: i32, it: &SealedEntry, signature: Signature) -> Result<
         .with(signature.into_bytes()))
 }
 
-/// The signature of an entry; none of one that has none.
+/// Returns the signature of an entry, if it has one.
 ///
 /// # Errors
-/// [`StoreError::Damaged`] when the column cannot be read.
+/// [`StoreError::Damaged`] if the column cannot be read.
 pub(super) fn signature(row: &Row) -> Result<Option<&[u8]>, StoreError> {
     row.try_get(8).map_err(unreadable)
 }
 
-/// An entry from its columns.
+/// Reads an entry from its columns.
 ///
 /// # Errors
-/// [`StoreError::Damaged`] when it cannot be read.
+/// [`StoreError::Damaged`] if it cannot be read.
 pub(super) fn read(row: &Row) -> Result<SealedEntry, StoreError> {
     let number = |at: usize| -> Result<u64, StoreError> { nat(row.try_get(at).map_err(unreadable)?) };
     let host: &str = row.try_get(1).map_err(unreadable)?;
@@ -64,10 +64,10 @@ pub(super) fn read(row: &Row) -> Result<SealedEntry, StoreError> {
     })
 }
 
-/// The numbers of the events of an entry, whose link is checked by who folds it.
+/// Returns the numbers of an entry's events. The code that folds the entry checks its link.
 ///
 /// # Errors
-/// [`StoreError::Damaged`] when the body cannot be read.
+/// [`StoreError::Damaged`] if the body cannot be read.
 pub(super) fn events_of(it: &SealedEntry) -> Result<Vec<EventSeq>, StoreError> {
     #[derive(Deserialize)]
     struct Body {

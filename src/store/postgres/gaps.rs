@@ -1,4 +1,4 @@
-//! Numbers that were passed over in the journal: sealed, each as one of the store's own facts.
+//! Skipped numbers of the journal: each gap is sealed, and is one of the store's own facts.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +9,7 @@ use crate::journal::Gap;
 use crate::{Anchor, StoreError};
 use provost_base::{Digest, EventSeq};
 
-/// How the keys of these facts begin; the last event before the gap follows.
+/// The beginning of these facts' keys; the last event before the gap follows.
 const GAP: &str = "gap:";
 
 #[derive(Default, Serialize, Deserialize)]
@@ -19,10 +19,10 @@ struct Body {
     seal: Digest,
 }
 
-/// All gaps of a repository's journal. Of one that cannot even be read, the seal is broken.
+/// Returns all gaps of a repository's journal. A gap that cannot even be read counts as one with a broken seal.
 ///
 /// # Errors
-/// When the database does not answer.
+/// If the database does not answer.
 pub(super) fn gaps(session: &mut Session, repo: i32) -> Result<Vec<Gap>, StoreError> {
     let sql = "select id, body from provost.meta where repo = $1 and id like 'gap:%'";
     let rows = session.rows(Step::new(sql).with(repo))?;
@@ -42,10 +42,10 @@ pub(super) fn gaps(session: &mut Session, repo: i32) -> Result<Vec<Gap>, StoreEr
     Ok(found)
 }
 
-/// The statement that writes one.
+/// Returns the statement that writes a gap.
 ///
 /// # Errors
-/// When it cannot be written as text.
+/// If it cannot be written as text.
 pub(super) fn step(repo: i32, it: &Gap) -> Result<Step, StoreError> {
     let body = text(&Body { after: it.after, to: it.to, seal: it.seal })?;
     Ok(Step::new("insert into provost.meta (repo, id, body) values ($1, $2, $3)")

@@ -1,4 +1,4 @@
-//! Hosts of a repository as the database has them: to be shown, and to be joined by one more.
+//! Hosts of a repository as the database has them: for lists, and for one more host that joins.
 
 use std::path::Path;
 

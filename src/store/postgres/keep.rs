@@ -1,4 +1,4 @@
-//! What is done behind the batches: old history goes bit by bit, words come into the index, and the stop is noted.
+//! Upkeep between the batches: old history is removed in small portions, words are indexed, and the stop is noted.
 
 use std::time::{Duration, Instant};
 
@@ -10,18 +10,18 @@ use provost_base::limits::{LONG_STATEMENT_MS_MAX, USAGE_DAYS_KEPT};
 use provost_base::{EventSeq, Timestamp};
 use provost_domain::BEAT;
 
-/// How long sums of usage are kept.
+/// The time for which the sums of usage are kept.
 const USAGE_KEPT: Duration = Duration::from_secs(USAGE_DAYS_KEPT * 86_400);
 
-/// How long signs of life of the crew can be asked for. Older ones stay in the journal alone.
+/// The time for which signs of life of the crew can be queried. Older ones are only in the journal.
 const BEATS_KEPT: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// How long entries of the log are kept that every host has.
+/// The time for which the log that every host has keeps its entries.
 const LOG_KEPT: Duration = Duration::from_secs(60 * 60);
 
 impl PostgresStore {
     /// # Errors
-    /// Any; then nothing was removed.
+    /// Any; then no rows were removed.
     pub(super) fn prune_history(
         &mut self,
         now: Timestamp,
@@ -49,10 +49,10 @@ impl PostgresStore {
         })
     }
 
-    /// Takes up to `most` further events into the index; `true` where there is more.
+    /// Indexes up to `most` further events; returns `true` if there are more.
     ///
     /// # Errors
-    /// Any; then nothing of it is in the index.
+    /// Any; then none of them is in the index.
     pub(super) fn index_words(&mut self, most: u32) -> Result<bool, StoreError> {
         self.in_a_turn(|store, next| {
             let (to, more) = search::index(&mut store.session, store.repo, next.indexed_to, most)?;
@@ -64,7 +64,7 @@ impl PostgresStore {
     /// Notes that this stop was clean.
     ///
     /// # Errors
-    /// When that could not be written; the next start then counts as one after a crash.
+    /// If that could not be written; the next start then counts as one after a crash.
     pub(super) fn stop(&mut self) -> Result<(), StoreError> {
         self.must_run()?;
         self.in_a_turn(|store, next| {
@@ -89,15 +89,15 @@ impl PostgresStore {
         Ok(())
     }
 
-    /// Some work in a turn of its own, whose state then holds. A commit without an answer is none of a batch:
-    /// what was removed or put into the index is read again.
+    /// Does some work in a turn of its own, and takes over the state after it. Without an answer to the commit, no
+    /// batch is in doubt: removed and indexed rows are read again.
     fn in_a_turn<T>(
         &mut self,
         work: impl FnOnce(&mut Self, &mut Written) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         let begun = self.take_turn(self.written.entry)?;
         if matches!(begun.behind, Behind::TooFar) {
-            // A head that was not checked is not sealed: the engine loads first.
+            // An unchecked head is not sealed: the engine loads first.
             self.roll_back();
             return Err(StoreError::Away("this daemon has not read the log for long".into()));
         }
@@ -112,7 +112,7 @@ impl PostgresStore {
         match done {
             Ok(it) => {
                 (self.turn, self.beat) = (None, self.beat.or(Some(Instant::now())));
-                // What others have committed meanwhile comes to the engine with its next turn.
+                // The engine gets other daemons' entries in its next turn.
                 let before = &mut self.written;
                 (before.checkpoint, before.pruned_to) = (next.checkpoint, next.pruned_to);
                 before.indexed_to = next.indexed_to;
@@ -131,7 +131,7 @@ impl PostgresStore {
         let old = "delete from provost.task where repo = $1 and id in
                    (select id from provost.task where repo = $1 and not live and at < $2 order by at limit $3) returning id";
         let gone = self.forget(Step::new(old).with(self.repo).with(cutoff.0).with(i64::from(most)))?;
-        // The newest one that is too many, and all before it; nothing where there are not that many.
+        // The newest task beyond the limit, and all before it; none if there are not that many.
         let many = "delete from provost.task where repo = $1 and id in
                     (select id from provost.task where repo = $1 and not live and finished_seq <=
                      (select finished_seq from provost.task where repo = $1 and not live order by finished_seq desc
@@ -164,7 +164,7 @@ impl PostgresStore {
         Ok(number)
     }
 
-    /// Takes the bodies of events from before `cutoff`, strictly in order, so that one number says how far.
+    /// Removes the bodies of events from before `cutoff`, strictly in order, so that one number says how far.
     fn prune_events(
         &mut self,
         cutoff: Timestamp,
@@ -197,7 +197,7 @@ impl PostgresStore {
         u32::try_from(pruned_to.0 - from.0).map_err(StoreError::damaged)
     }
 
-    /// Takes events off the timeline that have no bodies any more, and old signs of life.
+    /// Removes events without bodies, and old signs of life, from the timeline.
     fn prune_timeline(
         &mut self,
         pruned_to: EventSeq,
@@ -217,7 +217,7 @@ impl PostgresStore {
         count(answers.last().map_or(0, Vec::len))
     }
 
-    /// Cuts the log behind what every host has, never the newest entry.
+    /// Cuts off the part of the log that every host has, but never the newest entry.
     fn cut_log(&mut self, cutoff: Timestamp, most: u32) -> Result<u32, StoreError> {
         let sql = "select provost.cut_log($1, $2, $3)";
         let rows = self.session.rows(Step::new(sql).with(self.repo).with(cutoff.0).with(i64::from(most)))?;

@@ -1,4 +1,4 @@
-//! What a start reads: the rows that are the state, the repository's row, and the tail of the journal.
+//! The data that a start reads: the rows of the state, the repository's row, and the tail of the journal.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use provost_domain::{
     Uses,
 };
 
-/// Tables whose rows are a key and a body; a start reads them all.
+/// Tables whose rows are a key and a body; a start reads all of them.
 const TABLES: [&str; 31] = [
     "agent",
     "mail",
@@ -57,14 +57,14 @@ const TABLES: [&str; 31] = [
     "meta",
 ];
 
-/// Rows as they were read, by table.
+/// The rows as they were read, by table.
 pub(super) struct Tables(BTreeMap<&'static str, Vec<Row>>);
 
 impl Tables {
-    /// Hands each body of a table over.
+    /// Hands over each body of a table.
     ///
     /// # Errors
-    /// [`StoreError::Damaged`] for the first that cannot be read.
+    /// [`StoreError::Damaged`] for the first one that cannot be read.
     pub(super) fn each<T: DeserializeOwned>(
         &self,
         table: &str,
@@ -78,7 +78,7 @@ impl Tables {
         Ok(())
     }
 
-    /// The rows of a table whose keys are numbers.
+    /// Returns the rows of a table whose keys are numbers.
     fn numbered<'a>(&'a self, table: &str) -> Result<Vec<(u64, &'a str)>, StoreError> {
         let row = |row: &'a Row| {
             let id = nat(row.try_get(0).map_err(unreadable)?)?;
@@ -87,7 +87,7 @@ impl Tables {
         self.0.get(table).into_iter().flatten().map(row).collect()
     }
 
-    /// One of the store's own few facts.
+    /// Returns one of the store's own few facts.
     pub(super) fn meta(&self, name: &str) -> Option<String> {
         let rows = self.0.get("meta")?;
         let row = rows.iter().find(|it| it.try_get::<_, &str>(0).is_ok_and(|id| id == name))?;
@@ -95,10 +95,10 @@ impl Tables {
     }
 }
 
-/// One of the store's own few facts, asked for by itself.
+/// Reads one of the store's own few facts, with a query of its own.
 ///
 /// # Errors
-/// When the database does not answer.
+/// If the database does not answer.
 pub(super) fn meta(
     session: &mut Session,
     repo: i32,
@@ -109,10 +109,10 @@ pub(super) fn meta(
     rows.first().map(|it| it.try_get(0)).transpose().map_err(unreadable)
 }
 
-/// Everything that is not history, inside a transaction that has the repository's row.
+/// Reads the state without history, in a transaction that has the repository's row.
 ///
 /// # Errors
-/// When the database does not answer, or a row cannot be read.
+/// If the database does not answer, or a row cannot be read.
 pub(super) fn live(
     session: &mut Session,
     repo: i32,
@@ -144,7 +144,7 @@ pub(super) fn live(
     Ok((state, owed))
 }
 
-/// Effects that are owed, with the daemons that owe them.
+/// The statement for owed effects, with the daemons that owe them.
 const OWED: &str = "select id, body, started, host, inc from provost.effect where repo = $1 order by id";
 
 fn owed_of(row: &Row) -> Result<Owed, StoreError> {
@@ -158,10 +158,10 @@ fn owed_of(row: &Row) -> Result<Owed, StoreError> {
     })
 }
 
-/// What a daemon owes, and daemons before it on its host.
+/// Returns the effects that a daemon owes, and earlier daemons on its host.
 ///
 /// # Errors
-/// When the database does not answer, or a row cannot be read.
+/// If the database does not answer, or a row cannot be read.
 pub(super) fn owed_by(session: &mut Session, repo: i32, daemon: DaemonId) -> Result<Vec<Owed>, StoreError> {
     let rows = session.rows(Step::new(OWED).with(repo))?;
     let owed = rows.iter().map(owed_of).collect::<Result<Vec<_>, _>>()?;
@@ -169,7 +169,7 @@ pub(super) fn owed_by(session: &mut Session, repo: i32, daemon: DaemonId) -> Res
     Ok(owed.into_iter().filter(is_its).collect())
 }
 
-/// No row needs another one but that of mail which is handed over, which comes behind the mail.
+/// Applies the rows to the state. Only rows of mail that is being handed over need others, and come after the mail.
 fn rows(tables: &Tables, state: &mut State) -> Result<(), StoreError> {
     let it = tables;
     it.each("agent", |it| state.apply(&Change::PutAgent(Arc::new(it))))?;
@@ -197,7 +197,7 @@ fn rows(tables: &Tables, state: &mut State) -> Result<(), StoreError> {
     it.each("present", |(agent, at)| state.apply(&Change::At(agent, Some(at))))?;
     it.each("ability", |it| state.apply(&Change::PutAbility(Arc::new(it))))?;
     it.each("job", |it| state.apply(&JobChange::Put(Arc::new(it)).into()))?;
-    // Behind the mail.
+    // These come after the mail.
     for (id, body) in it.numbered("carried")? {
         let (agent, by): (AgentId, DaemonId) = parse(body)?;
         state.apply(&Change::CarryMail(agent, MailSeq(id), Some(by)));
@@ -207,10 +207,10 @@ fn rows(tables: &Tables, state: &mut State) -> Result<(), StoreError> {
 
 /// The repository's row.
 pub(super) struct Head {
-    /// The last entry of the log, and its link.
+    /// The number of the log's last entry, with its link.
     pub(super) n: i64,
     pub(super) mac: Vec<u8>,
-    /// The last event, and its link.
+    /// The number of the last event, with its link.
     pub(super) event: Anchor,
     pub(super) pruned_to: EventSeq,
     pub(super) system: String,
@@ -221,14 +221,14 @@ pub(super) struct Head {
     pub(super) format: i32,
     /// The version of the tables.
     pub(super) tables: i32,
-    /// Where the last checkpoint is.
+    /// The place of the last checkpoint.
     pub(super) checkpoint: EventSeq,
-    /// By the database's clock, and never before the newest that was given.
+    /// The time by the database's clock, and never before the newest one that was given.
     pub(super) now: Timestamp,
 }
 
-/// The columns of [`Head`], in a statement of its own behind the one that waits for the row: its snapshot and
-/// its clock are of after the wait.
+/// The columns of [`Head`], read by a statement of its own after the one that waits for the row, so that its
+/// snapshot and its clock are from after the wait.
 pub(super) const HEAD: &str = "select n, mac, event, event_mac, pruned_to, system, timeline, counters::text,
     finished, searched_to, format,
     greatest(at, (extract(epoch from clock_timestamp()) * 1000)::bigint),
@@ -237,7 +237,7 @@ pub(super) const HEAD: &str = "select n, mac, event, event_mac, pruned_to, syste
 
 impl Head {
     /// # Errors
-    /// [`StoreError::Damaged`] when it cannot be read.
+    /// [`StoreError::Damaged`] if it cannot be read.
     pub(super) fn read(row: &Row) -> Result<Self, StoreError> {
         let number = |at: usize| -> Result<u64, StoreError> { nat(row.try_get(at).map_err(unreadable)?) };
         Ok(Self {
@@ -267,7 +267,7 @@ pub(super) fn digest(row: &Row, column: usize) -> Result<Digest, StoreError> {
 pub(super) const EVENT: &str = "select seq, at, kind, actor, task, body, hash, mac from provost.event";
 
 /// # Errors
-/// [`StoreError::Damaged`] when it cannot be read.
+/// [`StoreError::Damaged`] if it cannot be read.
 pub(super) fn event(row: &Row) -> Result<StoredEvent, StoreError> {
     let task: Option<&str> = row.try_get(4).map_err(unreadable)?;
     Ok(StoredEvent {
@@ -282,10 +282,10 @@ pub(super) fn event(row: &Row) -> Result<StoredEvent, StoreError> {
     })
 }
 
-/// The checkpoints, or the last one. One that cannot even be read counts as one with a broken seal.
+/// Returns the checkpoints, or the last one. A checkpoint that cannot even be read counts as one with a broken seal.
 ///
 /// # Errors
-/// When the database does not answer.
+/// If the database does not answer.
 pub(super) fn checkpoints(
     session: &mut Session,
     repo: i32,
@@ -305,10 +305,10 @@ pub(super) fn checkpoints(
     Ok(rows.iter().map(checkpoint).collect())
 }
 
-/// The link of an event; `None` where it is not there.
+/// Returns the link of an event; `None` if the event is missing.
 ///
 /// # Errors
-/// When the database does not answer.
+/// If the database does not answer.
 pub(super) fn event_mac(
     session: &mut Session,
     repo: i32,
@@ -319,10 +319,10 @@ pub(super) fn event_mac(
     Ok(session.rows(step)?.first().and_then(|it| digest(it, 0).ok()))
 }
 
-/// When an event was; the epoch where it is not there.
+/// Returns the time of an event; the epoch if the event is missing.
 ///
 /// # Errors
-/// When the database does not answer.
+/// If the database does not answer.
 pub(super) fn event_time(session: &mut Session, repo: i32, seq: EventSeq) -> Result<Timestamp, StoreError> {
     let step =
         Step::new("select at from provost.event where repo = $1 and seq = $2").with(repo).with(int(seq.0)?);
@@ -330,15 +330,15 @@ pub(super) fn event_time(session: &mut Session, repo: i32, seq: EventSeq) -> Res
     Ok(Timestamp(at.unwrap_or(0)))
 }
 
-/// Walks over all events after the head of `walk`, some at a time; stops at the first that is wrong.
+/// Walks over all events after the head of `walk`, some at a time; stops at the first defect.
 ///
 /// # Errors
-/// What is wrong, or when the database does not answer.
+/// The first defect, or an error of the database.
 pub(super) fn walk_after(session: &mut Session, repo: i32, walk: &mut Walk<'_>) -> Result<(), StoreError> {
     walk_seeing(session, repo, walk, &mut |_| true).map(drop)
 }
 
-/// The same, and shows each event that holds; whether it has come to the end.
+/// Walks in the same way, and shows each intact event; returns whether the walk came to the end.
 ///
 /// # Errors
 /// As [`walk_after`].
@@ -348,7 +348,7 @@ pub(super) fn walk_seeing(
     walk: &mut Walk<'_>,
     see: &mut See<'_>,
 ) -> Result<bool, StoreError> {
-    // A walk over everything also has to see rows with numbers that cannot be.
+    // A walk over the whole journal must also see rows with impossible numbers.
     let mut after = if walk.head().seq.0 == 0 { i64::MIN } else { int(walk.head().seq.0)? };
     let sql = format!("{EVENT} where repo = $1 and seq > $2 order by seq limit $3");
     loop {
@@ -372,10 +372,10 @@ pub(super) fn walk_seeing(
     }
 }
 
-/// The end of the journal, checked from the last checkpoint on, and that checkpoint.
+/// Returns the end of the journal, checked from the last checkpoint on, and that checkpoint.
 ///
 /// # Errors
-/// What is wrong, or when the database does not answer.
+/// The first defect, or an error of the database.
 pub(super) fn tail(
     session: &mut Session,
     repo: i32,

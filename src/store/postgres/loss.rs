@@ -1,8 +1,8 @@
-//! A database that has less than a daemon knows it to have had: how that is noticed, and going on without what is lost.
+//! A database with fewer events than a daemon knows it to have had: how that is noticed, and how to continue without the lost part.
 //!
-//! What was lost had numbers, and other programs may have seen them: a file server has recorded a fence, a reader has a cursor. So
-//! all numbers go on beyond every one that is known to have been given, and the journal seals the gap, as after a restore of a store in
-//! the state folder. Other hosts find that the log has gone on without an entry, and load everything again.
+//! The lost rows had numbers, and other programs may have seen them: a file server has recorded a fence, a reader has a cursor. So
+//! all numbers continue beyond every number that is known to have been issued, and the journal seals the gap, as after a restore of
+//! a store in the state folder. Other hosts find that the log has continued without an entry, and load everything again.
 
 use std::path::Path;
 
@@ -25,11 +25,11 @@ use provost_base::limits::NUMBERS_SKIPPED;
 use provost_base::{ApplyId, EntryNo, EventSeq, Json, Ticket, Timestamp};
 use provost_domain::{Counters, Effect, Event, EventKind, provost};
 
-/// The event up to which the state folder knows the journal to have come, where the database does not have it; `None` where nothing is
-/// missing.
+/// Returns the event that the journal is known to have reached, by the state folder, if the database does not have
+/// it; `None` if nothing is missing.
 ///
 /// # Errors
-/// When the database does not answer.
+/// If the database does not answer.
 pub(super) fn missing(
     session: &mut Session,
     repo: i32,
@@ -44,7 +44,7 @@ pub(super) fn missing(
     Ok(there.filter(|mac| *mac != anchor.mac).map(|_| anchor.seq))
 }
 
-/// A stopped daemon's database, with the repository's row taken.
+/// The database of a stopped daemon, with the repository's row taken.
 struct Held {
     session: Session,
     place: Place,
@@ -54,7 +54,7 @@ struct Held {
     key: Key,
     places: Vec<std::path::PathBuf>,
     known: FoundMarks,
-    /// Where the journal ends, which was checked from its beginning on, and the last event whose body may be missing.
+    /// The end of the journal, checked from its beginning, and the last event whose body may be missing.
     kept: JournalHead,
     pruned_to: EventSeq,
     checkpoints: Vec<Checkpoint>,
@@ -74,7 +74,7 @@ fn journal_key(dir: &Path) -> Result<Key, StoreError> {
     Ok(Key::new(&files::journal_key(dir)?.ok_or_else(missing)?))
 }
 
-/// Takes the row of the repository of this name, whose journal has this key.
+/// Takes the row of the repository with this name, whose journal must have this key.
 fn repository(session: &mut Session, name: &str, key: &Key) -> Result<i32, StoreError> {
     let find = "select id, key_print from provost.repo where name = $1 for update";
     let rows = session.rows(Step::new(find).with(name.to_owned()))?;
@@ -144,7 +144,7 @@ fn held(what: Site<'_>) -> Result<Held, StoreError> {
     })
 }
 
-/// What is lost; changes nothing.
+/// Returns the loss, and changes nothing.
 ///
 /// # Errors
 /// As for [`crate::loss`].
@@ -154,7 +154,7 @@ pub(crate) fn loss(what: Site<'_>) -> Result<Loss, StoreError> {
     Ok(held.told(&next))
 }
 
-/// Goes on without what is lost.
+/// Continues without the lost part.
 ///
 /// # Errors
 /// As for [`crate::accept_loss`].
@@ -168,7 +168,7 @@ pub(crate) fn accept_loss(what: Site<'_>) -> Result<Loss, StoreError> {
     let linked = held.key.extend(&gap.head(), std::slice::from_ref(&event))?;
     let head = linked.last().map_or(gap.head(), |it| Anchor { seq: it.seq, mac: it.mac });
     held.write(&gap, (&linked, event), (&head, &next))?;
-    // A start that finds the marks from before finds their numbers passed over.
+    // A start that finds the old marks must find their numbers skipped.
     let mut marks = Marks::open(&held.places);
     marks.write(&held.key, &head, &next, As::Durable);
     marks.sync();
@@ -177,7 +177,7 @@ pub(crate) fn accept_loss(what: Site<'_>) -> Result<Loss, StoreError> {
 }
 
 impl Held {
-    /// The numbers to go on with, and the last one of an event that is passed over.
+    /// Returns the numbers to continue with, and the last number of an event that is skipped.
     fn next(&self) -> Result<(Counters, EventSeq), StoreError> {
         let mut all = vec![self.row.counters];
         for it in self.checkpoints.iter().filter(|it| self.key.is_sealed(it)) {
@@ -224,12 +224,12 @@ impl Held {
     ) -> Result<(), StoreError> {
         let repo = self.repo;
         let mut steps = self.settle_owed()?;
-        // A token that is good here may have been revoked in what is lost.
+        // A token that is valid here may have been revoked in the lost part.
         steps.push(Step::new("delete from provost.token where repo = $1").with(repo));
         steps.push(gaps::step(repo, gap)?);
         write::events(repo, linked, &[event], &mut steps)?;
         steps.push(write::checkpoint(repo, &self.key.checkpoint(*head, self.pruned_to, next)?)?);
-        // The log goes on without an entry, so that who has one of those that are lost does not take a later one for it.
+        // The log skips one entry, so that a host which has a lost entry does not take a later one for it.
         let n = self.row.n.saturating_add(1);
         let mac = self.key.mac(b"provost-log-goes-on-v1", &[&self.row.mac, &nat(n)?.to_le_bytes()]);
         let moves = "update provost.repo set n = $2, mac = $3, event = $4, event_mac = $5, counters = $6::text::jsonb, log_from = $7,
@@ -249,7 +249,7 @@ impl Held {
         let (dir, name) = (self.dir.clone(), self.remembered.name().to_owned());
         let keys = HostKeys::of(&dir, &name, self.remembered.host, &self.key)?;
         keys.sign_alone(repo, (EntryNo(nat(n)?), &mac), head, &mut steps)?;
-        // Starts of daemons may be among what is lost, too.
+        // The lost part may include starts of daemons.
         steps.push(
             Step::new("update provost.host set inc = inc + $2 where repo = $1")
                 .with(repo)
@@ -259,7 +259,7 @@ impl Held {
         self.session.ask(&[Step::new("commit")]).map(drop)
     }
 
-    /// Has nothing done that may have been done in what is lost.
+    /// Settles the effects that may have been carried out in the lost part.
     fn settle_owed(&mut self) -> Result<Vec<Step>, StoreError> {
         let rows = self
             .session

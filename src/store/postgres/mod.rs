@@ -1,4 +1,4 @@
-//! The store in PostgreSQL: the rows of one repository beside those of others, behind one row that gives the order.
+//! The store in PostgreSQL: the rows of several repositories in the same tables, each repository with one row that orders its writers.
 //!
 //! ```text
 //!   [opened] --load--> [running] --close--> [closed]
@@ -7,8 +7,8 @@
 //!                       v     |
 //!                      [in turn]: a transaction that has the repository's row
 //! ```
-//! A turn costs two round trips: one flush takes the row and reads where the log ends, another one writes all
-//! rows and commits. The reasons are in decisions 0176 and 0182.
+//! A turn costs two round trips: one flush takes the row and reads the end of the log, another one writes all rows
+//! and commits. The reasons are in decisions 0176 and 0182.
 #![forbid(unsafe_code)]
 
 mod address;
@@ -70,7 +70,7 @@ use session::{Place, Purpose, Session};
 use signing::HostKeys;
 use waker::Waker;
 
-/// A value of a row that is not what its column should have.
+/// Returns the error for a value that does not have its column's type.
 fn unreadable(err: tokio_postgres::Error) -> StoreError {
     StoreError::damaged(address::with_cause(&err))
 }
@@ -89,29 +89,29 @@ pub(super) struct PostgresStore {
     /// This host, which the state folder remembers.
     remembered: Remembered,
     incarnation: u64,
-    /// The root commits of this folder, where they are needed.
+    /// The root commits of this folder, if they are needed.
     roots: RootCommits,
     /// Whether the daemon before this one stopped cleanly.
     clean: bool,
     written: Written,
     /// The transaction that has the repository's row.
     turn: Option<Turn>,
-    /// When the last checkpoint of this process was, and when the database last heard of this host.
+    /// When this process made its last checkpoint, and when it last told the database about this host.
     sealed: Option<Instant>,
     beat: Option<Instant>,
     anchors: Vec<Box<dyn AnchorSink>>,
     marks: Marks,
     known: FoundMarks,
-    /// Hears of what other daemons commit.
+    /// The listener for other daemons' commits.
     waker: Option<Waker>,
     words: HostWords,
-    /// Looks at what people have answered elsewhere meanwhile.
+    /// The check of the answers that people gave elsewhere meanwhile.
     answers: Option<AnswerCheck>,
-    /// Whether the last turn has found another host that takes part, and so hears of what this one commits.
+    /// Whether the last turn has found another host that takes part, and so is told of this host's commits.
     is_heard: bool,
-    /// The version of the tables, as the last turn has found it.
+    /// The version of the tables, as the last turn found it.
     tables: u32,
-    /// Dropped last, when nothing can write any more.
+    /// Dropped last, when no other part can write any more.
     _lease: Lease,
 }
 
@@ -125,28 +125,28 @@ enum Stage {
 /// A turn that is under way.
 #[derive(Clone, Debug, Default)]
 struct Turn {
-    /// By the database's clock.
+    /// The time, by the database's clock.
     now: Timestamp,
-    /// The format of entries, which is the log's and not always the newest of this release.
+    /// The format of entries, which belongs to the log and is not always the newest of this release.
     format: u32,
-    /// The history that the commit notes as written: the present one only where the engine was told that it is
-    /// another, since it passes numbers over then.
+    /// The history that the commit notes as written: the present one only if the engine was told that it is
+    /// another, since the engine skips numbers then.
     place: Place,
-    /// What is stored. The engine may not have all of it in memory where the turn is not its own.
+    /// The stored state. The engine may not have all of it in memory if the turn is not its own.
     at: Written,
 }
 
-/// The state after an entry of the log: the last one that the engine has taken over, or the last one of all in a turn.
+/// The state after an entry of the log: the last entry that the engine has taken over, or in a turn the last one of all.
 #[derive(Clone, Debug, Default)]
 struct Written {
     /// The end of the journal.
     head: JournalHead,
     /// The end of the log.
     entry: Head,
-    /// How many entries this daemon has written.
+    /// The number of entries that this daemon has written.
     own_n: u64,
     counters: Counters,
-    /// Where the last checkpoint is.
+    /// The place of the last checkpoint.
     checkpoint: EventSeq,
     pruned_to: EventSeq,
     /// The last place given to a finished task.
@@ -222,20 +222,20 @@ impl PostgresStore {
         }
     }
 
-    /// Connects if need be; below the timeline that was seen is nothing.
+    /// Connects, if necessary. A server with an older history than the known one is refused.
     fn connect(&mut self) -> Result<Place, StoreError> {
         let least = self.remembered.place.clone();
         self.session.connect(&least).cloned()
     }
 }
 
-/// A state folder has its state in one place.
+/// Checks that a state folder has no other state: it has its state in one place.
 fn must_have_no_other(dir: &Path) -> Result<(), StoreError> {
     if !files::has_database(dir) {
         return Ok(());
     }
     let why = match ending(dir)? {
-        // The move into the database has come to its end but for the name of this file.
+        // The move into the database is complete except for the name of this file.
         Some(Ending::Into(_)) => return Ok(()),
         Some(Ending::Out) => {
             "has the state of this repository, which was moved out of PostgreSQL: take `[store] url` out of the configuration"
@@ -273,7 +273,7 @@ impl Store for PostgresStore {
         let place = self.session.place()?.clone();
         if let Some(turn) = &mut self.turn {
             turn.place = place;
-            // Too far behind, the rows are loaded first.
+            // If the engine is too far behind, the rows are loaded first.
             if !matches!(begun.behind, Behind::TooFar) {
                 self.written = turn.at.clone();
             }

@@ -6,8 +6,8 @@
 //!   out of it:          [in the database] --a new file, checked--> --the database notes it--> [both]
 //!                       --the file gets its name--> [in the folder, which remembers the database] --it forgets it--> [in the folder]
 //! ```
-//! In the state `[both]` the source is gone on with as before, and the same move again replaces the copy. In the last state but one
-//! the destination is gone on with: its start does the last step.
+//! In the state `[both]` the source stays in use as before, and a repeated move replaces the copy. In the last
+//! state but one the destination is in use: its start does the last step.
 
 use std::path::Path;
 use std::time::Duration;
@@ -30,17 +30,17 @@ use provost_base::limits::LONG_STATEMENT_MS_MAX;
 use provost_base::{Digest, HostId, Timestamp};
 use provost_domain::{Settings, provost};
 
-/// The fact that the state of a repository has left the database: the host in whose folder it is.
+/// The name of the fact that a repository's state has left the database; its value is the host whose folder has the state.
 const MOVED_TO: &str = "moved_to";
 
-/// How long one step of a move may take.
+/// The longest time that one step of a move may take.
 const LONG: Duration = Duration::from_millis(LONG_STATEMENT_MS_MAX);
 
-/// Does the last step in the folder of a move into the database, or takes back the one of a move out of it that has not come to
-/// its end: then the database is gone on with.
+/// Does the last step in the folder of a move into the database, or takes back an unfinished move out of it, so
+/// that the database stays in use.
 ///
 /// # Errors
-/// When the folder cannot be changed.
+/// If the folder cannot be changed.
 pub(super) fn ended(dir: &Path, mut remembered: Remembered) -> Result<Remembered, StoreError> {
     match ending(dir)? {
         Some(Ending::Into(name)) if files::has_database(dir) => {
@@ -56,8 +56,8 @@ pub(super) fn ended(dir: &Path, mut remembered: Remembered) -> Result<Remembered
 }
 
 impl PostgresStore {
-    /// Refuses a repository whose state has left for the folder of another host. Where it was to be this host's folder, the move has
-    /// not come to its end, since the folder has no state: the database is gone on with.
+    /// Refuses a repository whose state has left for the folder of another host. If it was meant for this host's
+    /// folder, the move was not completed, since the folder has no state: the database stays in use.
     ///
     /// # Errors
     /// [`StoreError::Database`] with the host.
@@ -79,10 +79,10 @@ impl PostgresStore {
     }
 }
 
-/// A session for a long transaction over everything, to the server with the highest timeline.
+/// Returns a session for a long transaction over the whole state, with the server that has the highest timeline.
 ///
 /// # Errors
-/// When there is none, or it has tables that this release does not know.
+/// If there is none, or it has tables that this release does not know.
 pub(super) fn session(database: &Database, least: &Place) -> Result<(Session, Place), StoreError> {
     let mut session = Session::new(address::servers(database, "provost/move")?, Purpose::Move)?;
     let place = session.connect(least)?.clone();
@@ -106,7 +106,7 @@ fn refused(dir: &Path, file: &str, why: &str) -> StoreError {
     StoreError::Unsafe { path: dir.join(file).display().to_string().into(), why: why.into() }
 }
 
-/// The repository's number and the print of its key.
+/// Returns the repository's number and the print of its key.
 fn found(session: &mut Session, name: &str) -> Result<Option<(i32, String)>, StoreError> {
     let sql = "select id, key_print from provost.repo where name = $1 for update";
     let rows = session.rows(Step::new(sql).with(name.to_owned()))?;
@@ -160,7 +160,7 @@ pub(crate) fn move_into(what: Site<'_>, tell: &mut dyn FnMut(u64, u64)) -> Resul
     Ok(Moved { head, rows, aside: Some(aside), earlier })
 }
 
-/// The last step of a move that was interrupted before it.
+/// Does the last step of a move that was interrupted before it.
 fn end_move(dir: &Path, database: &Database, name: String) -> Result<Moved, StoreError> {
     let lease = Lease::take(dir)?;
     let remembered = Remembered::of(dir, &database.name)?;
@@ -174,8 +174,8 @@ fn end_move(dir: &Path, database: &Database, name: String) -> Result<Moved, Stor
     Ok(Moved { head: row.event, rows: 0, aside: Some(name), earlier: None })
 }
 
-/// Gives an older copy of this repository another name, which a daemon does not go on with: one that a move has left which was
-/// interrupted, or one whose state was moved out again.
+/// Renames an older copy of this repository so that no daemon uses it: one that an interrupted move has left, or
+/// one whose state was moved out again.
 fn make_room(
     session: &mut Session,
     database: &Database,
@@ -231,14 +231,14 @@ fn begin(
     row.try_get(0).map_err(unreadable)
 }
 
-/// The daemon that a row of an effect names, where the tables have columns for it: this host's.
+/// Returns the daemon that rows of effects name, if the tables have columns for it: this host's.
 fn owes(session: &mut Session, host: HostId) -> Result<Owes, StoreError> {
     let sql = "select 1 from pg_attribute where attrelid = 'provost.effect'::regclass and attname = 'host' and not attisdropped";
     let is_there = !session.rows(Step::new(sql))?.is_empty();
     Ok(is_there.then(|| format!("'{host}', 0")))
 }
 
-/// The values of the columns `host` and `inc`; `None` where there are none.
+/// The values of the columns `host` and `inc`; `None` if the table has no such columns.
 type Owes = Option<String>;
 
 fn put_all(
@@ -275,7 +275,7 @@ fn put_all(
     Ok(done)
 }
 
-/// Writes rows of a table, a column at a time.
+/// Writes rows into a table, a column at a time.
 fn put(
     session: &mut Session,
     (repo, owes): (i32, &Owes),
@@ -325,7 +325,7 @@ fn number(it: Cell) -> Option<i64> {
     if let Cell::Int(it) = it { Some(it) } else { None }
 }
 
-/// Text as PostgreSQL takes it, as in [`super::batch::word`].
+/// Returns text in the form that PostgreSQL accepts, as in [`super::batch::word`].
 fn words(it: Cell) -> Option<String> {
     if let Cell::Text(it) = it { Some(super::batch::word(&it)) } else { None }
 }
@@ -338,7 +338,7 @@ fn flag(it: Cell) -> Option<bool> {
     if let Cell::Flag(it) = it { Some(it) } else { None }
 }
 
-/// Reads back what was written, before it is committed: every row is there, and the chain holds up to the same head.
+/// Reads the written rows back before the commit, and checks that every row is there and the chain holds up to the same head.
 fn must_be_whole(session: &mut Session, repo: i32, from: &Leaving) -> Result<(), StoreError> {
     if count(session, repo)? != from.count()? {
         return Err(StoreError::damaged("rows are missing in the database that the folder has"));
@@ -354,7 +354,7 @@ fn must_be_whole(session: &mut Session, repo: i32, from: &Leaving) -> Result<(),
     }
 }
 
-/// How many rows the repository has in tables that are moved.
+/// Returns how many rows the repository has in tables that are moved.
 fn count(session: &mut Session, repo: i32) -> Result<u64, StoreError> {
     let one =
         |it: Table| Step::new(format!("select count(*) from provost.{} where repo = $1", it.name)).with(repo);
@@ -366,7 +366,7 @@ fn count(session: &mut Session, repo: i32) -> Result<u64, StoreError> {
     Ok(all)
 }
 
-/// Commits; a warning of the server's may mean that no standby has it.
+/// Commits; a warning of the server may mean that no standby has the data.
 fn commit(session: &mut Session) -> Result<(), StoreError> {
     let not_known = |why: String| {
         StoreError::Away(
@@ -417,14 +417,14 @@ pub(crate) fn move_out(what: Site<'_>, tell: &mut dyn FnMut(u64, u64)) -> Result
     Ok(Moved { head: store.written.head, rows, aside: None, earlier: None })
 }
 
-/// The last step of a move that was interrupted before it.
+/// Does the last step of a move that was interrupted before it.
 fn end_moving_out(dir: &Path) -> Result<Moved, StoreError> {
     let head = Leaving::open(dir, None)?.head();
     files::forget(&dir.join(IN_DATABASE))?;
     Ok(Moved { head, rows: 0, aside: None, earlier: None })
 }
 
-/// Writes everything into a new file beside the folder's store, in a transaction that has the repository's row.
+/// Writes the whole state into a new file beside the folder's store, in a transaction that has the repository's row.
 fn fetch_all(
     session: &mut Session,
     store: &PostgresStore,

@@ -17,16 +17,16 @@ use provost_domain::{Change, PostChange, State};
 /// The key of the number after which the audit log begins.
 pub(super) const LOG_FROM: &str = "post_log_from";
 
-/// Up to which number messages were pruned.
+/// The key of the number up to which messages were pruned.
 pub(super) const PRUNED_TO: &str = "post_pruned_to";
 
-/// How many messages are fetched at a time; each may be as large as a message may be.
+/// The number of messages that are fetched at a time; each may be as large as messages may be.
 const PAGE: i64 = 100;
 
-/// How many lengths of messages are fetched at a time.
+/// The number of lengths of messages that are fetched at a time.
 const LENGTHS: i64 = 2_000;
 
-/// Up to which number there is nothing to be seen in the inbox of `slug`, of repository `$1`.
+/// Returns the SQL for the number up to which the inbox of `slug`, in repository `$1`, shows no messages.
 fn floor(slug: &str) -> String {
     format!(
         "greatest(coalesce((select body::bigint from provost.meta where repo = $1 and id = '{PRUNED_TO}'), 0), \
@@ -34,7 +34,7 @@ fn floor(slug: &str) -> String {
     )
 }
 
-/// The statements whose rows [`load`] takes.
+/// Returns the statements whose rows [`load`] takes.
 pub(super) fn to_load(repo: i32) -> [Step; 2] {
     let newest = format!(
         "select c.id, coalesce((select max(i.n) from provost.inbox i
@@ -47,10 +47,10 @@ pub(super) fn to_load(repo: i32) -> [Step; 2] {
     ]
 }
 
-/// Everything but what was said.
+/// Loads everything except the messages' content.
 ///
 /// # Errors
-/// When a row cannot be read.
+/// If a row cannot be read.
 pub(super) fn load(
     tables: &Tables,
     newest: &[Row],
@@ -64,7 +64,7 @@ pub(super) fn load(
         apply(PostChange::PutMailbox(it));
     })?;
     tables.each("footprint", |it| apply(PostChange::PutWorkingSet(it)))?;
-    // Of those that were forgotten, cases of two have no use.
+    // Cases of agents that were forgotten are useless.
     tables.each("standoff", |it: Arc<Contention>| {
         if slugs.contains(&it.a) && slugs.contains(&it.b) {
             apply(PostChange::PutContention(it));
@@ -89,11 +89,11 @@ fn slug(row: &Row) -> Result<Slug, StoreError> {
     Slug::parse(row.try_get(0).map_err(unreadable)?).map_err(StoreError::damaged)
 }
 
-/// Takes away no more than `most` rows of inboxes that no reader can see any more; answers with how many that
-/// were. Inside a transaction of the caller's.
+/// Removes at most `most` rows of inboxes that no reader can see any more; returns how many. In a transaction of
+/// the caller's.
 ///
 /// # Errors
-/// What the server says.
+/// An error of the server.
 pub(super) fn sweep(session: &mut Session, repo: i32, most: u32) -> Result<u32, StoreError> {
     let pruned_to = meta(session, repo, PRUNED_TO)?.and_then(|it| it.parse::<i64>().ok()).unwrap_or(0);
     let sql = "with due as (
@@ -115,10 +115,10 @@ pub(super) fn sweep(session: &mut Session, repo: i32, most: u32) -> Result<u32, 
     Ok(gone)
 }
 
-/// Forgets the places of what was pruned. Those in inboxes are swept away later.
+/// Forgets the places of pruned messages. Their rows in inboxes are removed later.
 ///
 /// # Errors
-/// What the server says.
+/// An error of the server.
 pub(super) fn prune(session: &mut Session, repo: i32, to: EventSeq) -> Result<(), StoreError> {
     let sql = "select n from provost.post where repo = $1 and seq <= $2 order by seq desc, n desc limit 1";
     let rows = session.rows(Step::new(sql).with(repo).with(int(to.0)?))?;
@@ -136,10 +136,10 @@ pub(super) fn prune(session: &mut Session, repo: i32, to: EventSeq) -> Result<()
     Ok(())
 }
 
-/// Messages, oldest first, one by one: no more than `bytes_max` as stored, but always one.
+/// Passes messages on, oldest first, one by one: at most `bytes_max` bytes as stored, but always one.
 ///
 /// # Errors
-/// When the database does not answer, or a row cannot be read.
+/// If the database does not answer, or a row cannot be read.
 pub(super) fn each_letter(
     session: &mut Session,
     repo: i32,
@@ -177,7 +177,7 @@ pub(super) fn each_letter(
     }
 }
 
-/// A cursor is a caller's number; beyond what can be counted there is nothing.
+/// Returns a cursor for a caller's number; a number too large for the column finds nothing.
 fn cursor(after: PostSeq) -> i64 {
     int(after.0).unwrap_or(i64::MAX)
 }
@@ -194,7 +194,7 @@ fn pages(
         let rows = session.rows(step(from))?;
         for row in &rows {
             from = row.try_get(0).map_err(unreadable)?;
-            // What was pruned has no body any more.
+            // A pruned message has no body.
             let Some(body) = row.try_get::<_, Option<&str>>(1).map_err(unreadable)? else { continue };
             bytes = bytes.saturating_add(body.len());
             if bytes > bytes_max && any {
@@ -212,7 +212,7 @@ fn pages(
     }
 }
 
-/// After which number the newest messages begin that have no more than `bytes_max` bytes together.
+/// Returns the number after which the newest messages begin that have at most `bytes_max` bytes together.
 fn newest(session: &mut Session, repo: i32, bytes_max: usize) -> Result<PostSeq, StoreError> {
     let sql =
         "select p.n, octet_length(e.body)::bigint from provost.post p join provost.event e on e.repo = p.repo

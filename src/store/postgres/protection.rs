@@ -1,4 +1,4 @@
-//! What a server promises of what is acknowledged, for `provost doctor`.
+//! A server's protection of acknowledged writes, for `provost doctor`.
 
 use super::Database;
 use super::address;
@@ -6,10 +6,10 @@ use super::session::{Place, Purpose, Session, Step};
 use super::{schema, unreadable};
 use crate::{Protection, StoreError};
 
-/// Asks the server that a daemon would write to.
+/// Asks the server that a daemon would write to about its protection of writes.
 ///
 /// # Errors
-/// When it does not answer, or its tables are not those that are known here.
+/// If it does not answer, or its tables have a version that is not known here.
 pub(crate) fn protection(of: &Database) -> Result<Protection, StoreError> {
     let mut session = Session::new(address::servers(of, "provost/doctor")?, Purpose::Write)?;
     session.connect(&Place::default())?;
@@ -17,10 +17,10 @@ pub(crate) fn protection(of: &Database) -> Result<Protection, StoreError> {
     of_server(&mut session)
 }
 
-/// The same of the server with which there is a session.
+/// Asks the server of an existing session.
 ///
 /// # Errors
-/// When it does not answer.
+/// If it does not answer.
 pub(super) fn of_server(session: &mut Session) -> Result<Protection, StoreError> {
     let timeline = session.place()?.timeline;
     let sql = "select current_setting('server_version'), (select count(*) from pg_stat_replication),

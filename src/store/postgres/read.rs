@@ -1,5 +1,5 @@
-//! History in pages beside the writer, on a session that cannot write. A connection that was lost is made again
-//! once: a read changes nothing.
+//! Reads history in pages beside the writer, on a session that cannot write. A lost connection is made again once:
+//! a read changes nothing.
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -25,7 +25,7 @@ use provost_base::limits::{EVENT_PAGE_BYTES_MAX, LONG_STATEMENT_MS_MAX};
 use provost_base::{EventSeq, JobId, Json, TaskId};
 use provost_domain::{BEAT, JobResult, Task};
 
-/// How many rows of finished tasks or of the timeline are fetched at a time; each may be large.
+/// The number of rows of finished tasks or of the timeline that are fetched at a time; each may be large.
 const PAGE: i64 = 100;
 
 /// A reader of one repository.
@@ -36,10 +36,10 @@ pub(crate) struct PostgresReader {
     repo: i32,
 }
 
-/// A finished task.
+/// Returns a finished task.
 ///
 /// # Errors
-/// When the database does not answer, or the row cannot be read.
+/// If the database does not answer, or the row cannot be read.
 pub(super) fn past_task(session: &mut Session, repo: i32, id: &TaskId) -> Result<Option<Task>, StoreError> {
     let sql = "select body from provost.task where repo = $1 and id = $2 and not live";
     one(session, Step::new(sql).with(repo).with(id.as_str().to_owned()))
@@ -52,15 +52,15 @@ fn one<T: DeserializeOwned>(session: &mut Session, step: Step) -> Result<Option<
 }
 
 impl PostgresReader {
-    /// Opens a reader of the repository that the database has under its name.
+    /// Opens a reader of the repository that has its name in the database.
     ///
     /// # Errors
-    /// When the database does not answer, or has none of that name.
+    /// If the database does not answer, or has no repository with that name.
     pub(crate) fn open(dir: &Path, database: &Database) -> Result<Self, StoreError> {
         Self::open_where(dir, database, schema::check)
     }
 
-    /// The same for a daemon that runs, also over tables that a later release has added to meanwhile.
+    /// Opens a reader for a running daemon, even over tables to which a later release has added meanwhile.
     ///
     /// # Errors
     /// As for [`PostgresReader::open`].
@@ -95,7 +95,7 @@ impl PostgresReader {
         Ok(Self { session, dir, name: database.name.clone(), repo })
     }
 
-    /// Some reads, once more over a new connection where that was lost.
+    /// Does some reads; once more over a new connection if the first one was lost.
     fn read<T>(
         &mut self,
         mut work: impl FnMut(&mut Session, i32) -> Result<T, StoreError>,
@@ -111,7 +111,7 @@ impl PostgresReader {
         }
     }
 
-    /// Some reads of one moment.
+    /// Does some reads in one snapshot.
     fn moment<T>(
         &mut self,
         mut work: impl FnMut(&mut Session, i32) -> Result<T, StoreError>,
@@ -170,11 +170,11 @@ impl PostgresReader {
     }
 }
 
-/// Looks whether the state in the database can be gone on with, without changing anything: the end of the
-/// journal, or the whole of it where `all` says so.
+/// Checks whether the state in the database can be used, without changing anything: the end of the journal, or the
+/// whole journal if `all` says so.
 ///
 /// # Errors
-/// Why not, with what to do.
+/// The reason why not, with the next step.
 pub(crate) fn look(
     dir: &Path,
     database: &Database,
@@ -187,7 +187,7 @@ pub(crate) fn look(
     if !crate::is_in_database(&dir) && !marks::exist(&places) {
         return Ok(());
     }
-    // The marks first: the journal of a running daemon only grows.
+    // The marks come first: the journal of a running daemon only grows.
     let Some(secret) = files::journal_key(&dir)? else {
         return Err(StoreError::Key(
             format!("{} is missing: bring it back", dir.join(crate::JOURNAL_KEY).display()).into(),
@@ -259,7 +259,7 @@ impl Reader for PostgresReader {
     }
 
     fn events_after(&mut self, seq: EventSeq, limit: u16) -> Result<Vec<StoredEvent>, StoreError> {
-        // A cursor is a caller's number; beyond what can be counted there is nothing.
+        // The cursor is a caller's number; one that is too large for the column finds nothing.
         let after = int(seq.0).unwrap_or(i64::MAX);
         self.read(|session, repo| {
             let sql = format!("{EVENT} where repo = $1 and seq > $2 order by seq limit $3");
@@ -290,7 +290,7 @@ impl Reader for PostgresReader {
         bytes_max: usize,
         each: &mut dyn FnMut(StoredPost) -> ControlFlow<()>,
     ) -> Result<(), StoreError> {
-        // Letters that were handed over cannot be taken back: one look over the connection first.
+        // Messages that were handed over cannot be taken back: the connection is tested first.
         self.read(|session, _| session.rows(Step::new("select 1")).map(drop))?;
         posts::each_letter(&mut self.session, self.repo, which, bytes_max, each)
     }
@@ -347,7 +347,7 @@ impl Reader for PostgresReader {
     }
 
     fn search(&mut self, query: &SearchQuery) -> Result<Found, StoreError> {
-        // What is pruned meanwhile is still there, or nothing of it is.
+        // In one snapshot, a concurrent pruning is seen either completely or not at all.
         self.moment(|session, repo| search::search(session, repo, query))
     }
 
@@ -370,7 +370,7 @@ impl Reader for PostgresReader {
 }
 
 fn timeline(session: &mut Session, repo: i32, query: &TimelineQuery) -> Result<Vec<StoredEvent>, StoreError> {
-    // A cursor is a caller's number; beyond what can be counted there is nothing.
+    // The cursor is a caller's number; one that is too large for the column finds nothing.
     let cursor = |seq: Option<EventSeq>| seq.map(|it| int(it.0).unwrap_or(i64::MAX));
     let text = |it: &Option<Box<str>>| it.as_deref().map(|it| asked(it).into_owned());
     let order = match query.order {

@@ -1,4 +1,4 @@
-//! What the state folder remembers of the database: which host this is, and the newest timeline that was seen.
+//! The state folder's memory of the database: the id of this host, and the newest timeline that was seen.
 
 use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
@@ -21,12 +21,12 @@ struct Noted {
     /// The name of the file that had the state before it was moved into the database.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     here_until: Option<String>,
-    /// Whether the state is about to be the folder's again.
+    /// Whether a move of the state back into the folder has begun.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     goes_here: bool,
 }
 
-/// What is remembered, and where.
+/// The remembered facts, and their file.
 #[derive(Clone)]
 pub(super) struct Remembered {
     path: PathBuf,
@@ -38,10 +38,10 @@ pub(super) struct Remembered {
 }
 
 impl Remembered {
-    /// What the folder remembers, or a new host's id, which it does not remember yet.
+    /// Returns the facts that the folder remembers, or a new host's id, which it does not remember yet.
     ///
     /// # Errors
-    /// When the file cannot be read, or is of another repository's name.
+    /// If the file cannot be read, or has another repository's name.
     pub(super) fn of(dir: &Path, name: &str) -> Result<Self, StoreError> {
         let path = dir.join(crate::IN_DATABASE);
         if let Some(noted) = noted(&path)? {
@@ -76,18 +76,18 @@ impl Remembered {
         })
     }
 
-    /// Has the folder remember it from now on.
+    /// Has the folder remember the facts from now on.
     ///
     /// # Errors
-    /// When the file cannot be written.
+    /// If the file cannot be written.
     pub(super) fn keep(&self) -> Result<(), StoreError> {
         if self.path.symlink_metadata().is_ok() { Ok(()) } else { self.write() }
     }
 
-    /// Remembers where numbers are given now.
+    /// Remembers the place that issues numbers now.
     ///
     /// # Errors
-    /// When the file cannot be written.
+    /// If the file cannot be written.
     pub(super) fn see(&mut self, place: Place) -> Result<(), StoreError> {
         if self.place != place {
             self.place = place;
@@ -96,20 +96,20 @@ impl Remembered {
         Ok(())
     }
 
-    /// The first signs of the host's id, as they are shown to the server's administrator.
+    /// Returns the first characters of the host's id, as the server's administrator sees them.
     pub(super) fn short(&self) -> String {
         self.host.to_string().chars().take(8).collect()
     }
 
-    /// The repository's name in the database.
+    /// Returns the repository's name in the database.
     pub(super) fn name(&self) -> &str {
         &self.name
     }
 
-    /// Writes all of it, as it is now.
+    /// Writes all facts, as they are now.
     ///
     /// # Errors
-    /// When the file cannot be written.
+    /// If the file cannot be written.
     pub(super) fn write(&self) -> Result<(), StoreError> {
         let noted = Noted {
             name: self.name.clone(),

@@ -1,16 +1,16 @@
-//! Whether a folder is a clone of the repository that a database has: both have a root commit in common. Addresses of remotes are not
-//! compared, since forks and mirrors differ in them.
+//! The check whether a folder is a clone of the repository that a database has: both have a root commit in common.
+//! Addresses of remotes are not compared, since forks and mirrors differ in them.
 
 use super::session::{Session, Step};
 use super::unreadable;
 use crate::{Database, RootCommits, StoreError};
 use provost_base::HostId;
 
-/// The root commits of this folder, where a start has to compare or to note them. They are found before the repository's row is
-/// taken, for which others wait.
+/// Returns the root commits of this folder, if a start has to compare or note them. They are found before the
+/// repository's row is taken, for which other daemons wait.
 ///
 /// # Errors
-/// When the database does not answer.
+/// If the database does not answer.
 pub(super) fn needed(
     session: &mut Session,
     database: &Database,
@@ -27,7 +27,7 @@ pub(super) fn needed(
 /// Refuses a new host whose repository has no root commit in common with the one in the database.
 ///
 /// # Errors
-/// [`StoreError::Database`], with what to do.
+/// [`StoreError::Database`], with the next step.
 pub(super) fn must_share_one(name: &str, ours: &RootCommits, theirs: Option<&str>) -> Result<(), StoreError> {
     let Some(theirs) = theirs else { return Ok(()) };
     let refused = |why: String| Err(StoreError::Database(why.into()));

@@ -1,5 +1,5 @@
-//! The tables and roles, and the steps from earlier versions. `provost store migrate` alone makes them, with
-//! the owner's role; a daemon looks whether they are those that it knows.
+//! The tables and roles, and the steps from earlier versions. Only `provost store migrate` makes them, with the
+//! owner's role; a daemon checks that it knows their version.
 
 use std::time::Duration;
 
@@ -9,33 +9,33 @@ use super::session::{Place, Purpose, Session, Step};
 use crate::{Migrated, StoreError};
 use provost_base::limits::{LONG_STATEMENT_MS_MAX, STATEMENT_MS_MAX};
 
-/// One step for each version, in order. A step that was released is never changed.
+/// One step for each version, in order. A released step is never changed.
 const STEPS: [&str; 3] =
     [include_str!("schema_1.sql"), include_str!("schema_2.sql"), include_str!("schema_3.sql")];
 
-/// What groups of roles may do, after each step.
+/// The rights of the groups of roles, after each step.
 const GRANTS: &str = include_str!("grants.sql");
 
-/// The groups of roles: daemons, and who only looks.
+/// The groups of roles: daemons, and readers.
 const GROUPS: [&str; 2] = ["provost_host", "provost_reader"];
 
-/// Held by the one migration that runs: `provost`, as bytes.
+/// The lock that the one running migration holds: `provost`, as bytes.
 const MIGRATION: i64 = 0x0070_726f_766f_7374;
 
-/// The newest version that is known here.
+/// Returns the newest version that is known here.
 pub(super) fn known() -> u32 {
     u32::try_from(STEPS.len()).unwrap_or(u32::MAX)
 }
 
-/// Brings the tables to the newest version; makes the groups of roles where `roles` says so.
+/// Brings the tables to the newest version; makes the groups of roles if `roles` says so.
 ///
 /// # Errors
-/// [`StoreError::Newer`] for tables of a later release; otherwise what the server says.
+/// [`StoreError::Newer`] for tables of a later release; otherwise the server's error.
 pub(crate) fn migrate(to: &Database, roles: bool) -> Result<Migrated, StoreError> {
     let mut session = Session::new(address::servers(to, "provost/migrate")?, Purpose::Migrate)?;
     session.connect(&Place::default())?;
     session.ask(&[Step::new("begin"), Step::new("select pg_advisory_xact_lock($1)").with(MIGRATION)])?;
-    // It takes no repository's row, so it waits for no daemon; a daemon that waits for it gives up soon.
+    // A migration takes no repository's row, so it waits for no daemon; a daemon that waits for the migration gives up soon.
     let long = Duration::from_millis(LONG_STATEMENT_MS_MAX);
     session.script(
         &format!("set local statement_timeout = {LONG_STATEMENT_MS_MAX}; set local lock_timeout = 3000"),
@@ -72,7 +72,7 @@ pub(crate) fn migrate(to: &Database, roles: bool) -> Result<Migrated, StoreError
     Ok(Migrated { from, to: known(), missing_roles })
 }
 
-/// Refuses tables of another version than the one that is known here.
+/// Refuses tables with another version than the one known here.
 ///
 /// # Errors
 /// [`StoreError::Newer`], and [`StoreError::Database`] with the next step.
@@ -93,7 +93,7 @@ pub(super) fn check(session: &mut Session) -> Result<(), StoreError> {
     }
 }
 
-/// The version of the tables; 0 where there are none.
+/// Returns the version of the tables; 0 if there are none.
 fn found(session: &mut Session) -> Result<u32, StoreError> {
     let there = session.rows(Step::new("select to_regclass('provost.schema') is not null"))?;
     let is_there = there.first().map(|it| it.try_get::<_, bool>(0)).transpose().map_err(super::unreadable)?;

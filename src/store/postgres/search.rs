@@ -1,9 +1,9 @@
-//! What people search by words: tasks, messages between agents, and events.
+//! The search by words: tasks, messages between agents, and events.
 //!
-//! Words are cut and folded here as SQLite's `unicode61 remove_diacritics 2` does it, and not by a dictionary
-//! of the server's: runs of letters and digits, small, without accents. The index has each word once, for AND
-//! and for beginnings; the words in their order are beside it, since a text with signs in it is a phrase. Thus
-//! a search finds the same in both stores.
+//! Words are split and folded here in the same way as SQLite's `unicode61 remove_diacritics 2`, and not by a
+//! dictionary of the server: runs of letters and digits, in lower case, without accents. The index has each word
+//! once, for AND and for prefixes; the words in their order are stored beside it, since a text with other
+//! characters in it is a phrase. Thus a search finds the same in both stores.
 
 use tokio_postgres::Row;
 use unicode_normalization::UnicodeNormalization as _;
@@ -19,20 +19,20 @@ use provost_base::limits::{INDEX_BITE_BYTES_MAX, SEARCH_LOOKED_AT_MAX};
 use provost_base::{AgentId, EventSeq, TaskId, Timestamp};
 use provost_domain::{Event, EventKind, Task};
 
-/// The length of a word in the index, in characters at most: PostgreSQL's is 2,046 bytes.
+/// The highest length of a word in the index, in characters: PostgreSQL's limit is 2,046 bytes.
 const WORD_MAX: usize = 400;
 
-/// Stands between two texts, so that no phrase goes over their border.
+/// The separator between two texts, so that no phrase crosses their border.
 const BORDER: &str = " | ";
 
-/// The words of a text, in their order.
+/// Returns the words of a text, in their order.
 fn words(text: &str) -> Vec<String> {
     let (mut all, mut word) = (Vec::new(), String::new());
     for sign in text.chars() {
         if sign.is_alphanumeric() {
             word.extend(folded(sign));
         } else if !is_combining_mark(sign) && !word.is_empty() {
-            // A mark belongs to the letter before it, and is left out like the accent of one character.
+            // A combining mark belongs to the letter before it, and is left out like the accent of a single character.
             all.push(std::mem::take(&mut word));
         }
     }
@@ -42,7 +42,7 @@ fn words(text: &str) -> Vec<String> {
     all
 }
 
-/// A letter, small, without what is above or below it.
+/// Returns a letter in lower case, without its marks.
 fn folded(sign: char) -> impl Iterator<Item = char> {
     sign.to_lowercase().flat_map(|it| {
         let mut parts = it.nfd();
@@ -54,7 +54,7 @@ fn folded(sign: char) -> impl Iterator<Item = char> {
     })
 }
 
-/// What the index has of some texts: their words, and their words in order.
+/// Returns the index's form of some texts: their words, and their words in order.
 fn indexed(texts: [&str; 2]) -> (Vec<String>, String) {
     let each = texts.map(words);
     let said = each.iter().map(|it| it.join(" ")).collect::<Vec<_>>().join(BORDER);
@@ -71,14 +71,14 @@ fn cut(word: String) -> String {
     }
 }
 
-/// A search for the index, and the phrases that have to be there.
+/// Returns the query for the index, and the phrases that have to occur.
 fn asked(query: &SearchWords) -> (String, Vec<String>) {
     let (mut terms, mut phrases) = (Vec::new(), Vec::new());
     for (text, is_beginning) in query.each() {
         let parts = words(text);
         for (n, part) in parts.iter().enumerate() {
-            // A word has letters and digits alone, so that nothing in it is a sign of the index's or of the
-            // pattern's own language.
+            // A word has only letters and digits, so that it contains no sign of the index's or of the pattern's
+            // own language.
             let open = if is_beginning && n + 1 == parts.len() { ":*" } else { "" };
             terms.push(format!("'{}'{open}", cut(part.clone())));
         }
@@ -89,11 +89,11 @@ fn asked(query: &SearchWords) -> (String, Vec<String>) {
     (terms.join(" & "), phrases)
 }
 
-/// Takes up to `most` further events into the index; answers with the last one, and whether there are more.
-/// Inside a transaction of the caller's.
+/// Indexes up to `most` further events; returns the last one, and whether there are more. In a transaction of the
+/// caller's.
 ///
 /// # Errors
-/// When the database does not answer, or a row cannot be read.
+/// If the database does not answer, or a row cannot be read.
 pub(super) fn index(
     session: &mut Session,
     repo: i32,
@@ -111,7 +111,7 @@ pub(super) fn index(
         }
         last = EventSeq(nat(row.try_get(0).map_err(unreadable)?)?);
         count += 1;
-        // What was pruned has no body any more, and its task is gone or has told of itself since.
+        // A pruned event has no body, and its task is gone or has later events.
         let Some(body) = row.try_get::<_, Option<&str>>(4).map_err(unreadable)? else { continue };
         bytes = bytes.saturating_add(body.len());
         let (kind, actor): (&str, &str) =
@@ -138,7 +138,7 @@ pub(super) fn index(
     Ok((last, count > 0 && (count == most || bytes >= INDEX_BITE_BYTES_MAX)))
 }
 
-/// Takes tasks as they are now into the index, in the place of what they were before.
+/// Indexes tasks in their present form, instead of their earlier one.
 fn index_tasks(session: &mut Session, repo: i32, tasks: Vec<String>) -> Result<(), StoreError> {
     if tasks.is_empty() {
         return Ok(());
@@ -161,10 +161,10 @@ fn index_tasks(session: &mut Session, repo: i32, tasks: Vec<String>) -> Result<(
     session.rows(Step::new(sql).with(repo).with(ids).with(all_words).with(all_said)).map(drop)
 }
 
-/// What has all the words of a query, newest first.
+/// Returns the rows with all words of a query, newest first.
 ///
 /// # Errors
-/// When the database does not answer, or a row cannot be read.
+/// If the database does not answer, or a row cannot be read.
 pub(super) fn search(session: &mut Session, repo: i32, query: &SearchQuery) -> Result<Found, StoreError> {
     let rows = session.rows(Step::new("select searched_to from provost.repo where id = $1").with(repo))?;
     let to: i64 = rows.first().map(|it| it.try_get(0)).transpose().map_err(unreadable)?.unwrap_or(0);

@@ -1,8 +1,8 @@
-//! One session with the database: which server it is with, its settings, and flushes of several statements.
+//! One session with the database: its server, its settings, and flushes of several statements.
 //!
-//! The connection is driven on a runtime of the session's own, only while something is asked. Statements of one
-//! flush are sent together and answered in order, which costs one round trip. After a flush without all of its
-//! answers, the connection is dropped: what was sent cannot be taken back.
+//! The connection is driven on a runtime of the session's own, and only while a request waits. The statements of
+//! one flush are sent together and answered in order, which costs one round trip. After a flush without all of its
+//! answers, the connection is dropped: sent statements cannot be taken back.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -28,10 +28,10 @@ use provost_base::limits::{
     STATEMENT_MS_MAX,
 };
 
-/// How long a connection may take to end in order; then it is cut.
+/// The longest time that a connection may take to end in order; then it is cut off.
 const LINK_ENDS_MAX: Duration = Duration::from_millis(200);
 
-/// Something that is waited for.
+/// A future that a caller waits for.
 type Work<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// A value of a statement.
@@ -48,23 +48,23 @@ impl Step {
         Self { sql: sql.into(), values: Vec::new() }
     }
 
-    /// The same with one value more.
+    /// Returns the statement with one more value.
     pub(super) fn with(mut self, value: impl ToSql + Sync + Send + 'static) -> Self {
         self.values.push(Box::new(value));
         self
     }
 
-    /// The same with several more.
+    /// Returns the statement with several more values.
     pub(super) fn with_all(mut self, values: Vec<Value>) -> Self {
         self.values.extend(values);
         self
     }
 }
 
-/// What a session is for.
+/// The purpose of a session.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Purpose {
-    /// It writes, in the order that the repository's row gives.
+    /// It writes, in the order that the repository's row determines.
     Write,
     /// It reads history.
     Read,
@@ -72,17 +72,17 @@ pub(super) enum Purpose {
     Migrate,
     /// It moves a whole state in one transaction.
     Move,
-    /// It hears of what other daemons have committed, and tells them the same.
+    /// It listens for other daemons' commits, and tells them about this daemon's.
     Listen,
 }
 
-/// Called when the server has passed a word on to this session, with its channel.
+/// A function that gets each word of the server to this session, with its channel.
 pub(super) type Heard = Arc<dyn Fn(&str, &str) + Send + Sync>;
 
-/// Why a session that listens waits no longer.
+/// The reason why a listening session stops waiting.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Waited {
-    /// What it waited for has come.
+    /// The awaited event has come.
     Came,
     /// The connection is gone.
     Cut,
@@ -93,7 +93,7 @@ pub(super) enum Waited {
 pub(super) struct Place {
     /// The identifier that `initdb` has made.
     pub(super) system: String,
-    /// One more with each promotion of a standby.
+    /// A number that grows by one with each promotion of a standby.
     pub(super) timeline: u64,
 }
 
@@ -111,12 +111,12 @@ struct Link {
     client: Client,
     statements: HashMap<String, Statement>,
     place: Place,
-    /// Its name, which is known once the server was chosen, and its version.
+    /// The server's name, known once the server was chosen, and its version.
     name: Arc<str>,
     version: Arc<str>,
-    /// Whether the server has warned since this was last asked for.
+    /// Whether the server has warned since the last look.
     warned: Arc<AtomicBool>,
-    /// Moves what is sent and received.
+    /// The task that sends and receives.
     driver: JoinHandle<()>,
 }
 
@@ -124,10 +124,10 @@ struct Link {
 pub(super) type Answers = Vec<Result<Vec<Row>, Error>>;
 
 impl Session {
-    /// A session that connects when it is first used.
+    /// Makes a session that connects at its first use.
     ///
     /// # Errors
-    /// When the system has no runtime for it.
+    /// If the system provides no runtime.
     pub(super) fn new(servers: Vec<Server>, purpose: Purpose) -> Result<Self, StoreError> {
         let runtime = Builder::new_current_thread()
             .enable_all()
@@ -136,22 +136,22 @@ impl Session {
         Ok(Self { runtime: Some(runtime), servers, purpose, heard: None, link: None })
     }
 
-    /// The same, which calls this for each word that the server passes on, while it waits or asks.
+    /// Returns the session with this function, which gets each word from the server while the session waits or asks.
     pub(super) fn hearing(mut self, heard: Heard) -> Self {
         self.heard = Some(heard);
         self
     }
 
-    /// Waits for something of the caller's without a connection.
+    /// Waits for a future of the caller, without a connection.
     pub(super) fn pause(&self, what: impl Future<Output = ()> + Send) {
         // Without a runtime there is nothing to wait for.
         let _ = run(&self.runtime, what);
     }
 
-    /// Waits for something of the caller's, and hears meanwhile.
+    /// Waits for a future of the caller, and listens meanwhile.
     ///
     /// # Errors
-    /// [`StoreError::Away`] where there is no connection.
+    /// [`StoreError::Away`] if there is no connection.
     pub(super) fn wait_for(&mut self, what: impl Future<Output = ()> + Send) -> Result<Waited, StoreError> {
         let Some(link) = &mut self.link else { return Err(not_linked()) };
         let driver = &mut link.driver;
@@ -166,14 +166,14 @@ impl Session {
             .await
         })?;
         if waited == Waited::Cut {
-            // The driver must not be asked again.
+            // The driver must not be polled again.
             self.link = None;
         }
         Ok(waited)
     }
 
-    /// Ends the connection; the server takes back what was not committed. The server has to hear of it now: the
-    /// connection is driven only while something is asked, and would keep the repository's row.
+    /// Ends the connection; the server rolls uncommitted work back. The server must learn of it now: the connection
+    /// is driven only while a request waits, and would keep the repository's row.
     pub(super) fn drop_link(&mut self) {
         let Some(Link { client, mut driver, .. }) = self.link.take() else { return };
         drop(client);
@@ -188,31 +188,31 @@ impl Session {
         }
     }
 
-    /// Where the connection is.
+    /// Returns the place of the connected server.
     ///
     /// # Errors
-    /// [`StoreError::Away`] where there is none.
+    /// [`StoreError::Away`] if there is no connection.
     pub(super) fn place(&self) -> Result<&Place, StoreError> {
         self.link.as_ref().map(|it| &it.place).ok_or_else(not_linked)
     }
 
-    /// The server with which there is a connection.
+    /// Returns the connected server.
     pub(super) fn server(&self) -> Option<ServerAt> {
         let link = self.link.as_ref()?;
         let (name, version) = (link.name.clone(), link.version.clone());
         Some(ServerAt { name, version, timeline: link.place.timeline })
     }
 
-    /// Whether there is a connection, as far as is known.
+    /// Checks whether there is a connection, as far as is known.
     pub(super) fn is_linked(&self) -> bool {
         self.link.as_ref().is_some_and(|it| !it.client.is_closed())
     }
 
-    /// Connects if there is no connection, to the server with the highest timeline; none may be below
+    /// Connects, if there is no connection, to the server with the highest timeline, which must not be below
     /// `least`.
     ///
     /// # Errors
-    /// [`StoreError::Away`] where no server can be had, and what a server has answered.
+    /// [`StoreError::Away`] if no server can be reached; otherwise the error of a server.
     pub(super) fn connect(&mut self, least: &Place) -> Result<&Place, StoreError> {
         if !self.is_linked() {
             self.drop_link();
@@ -226,12 +226,12 @@ impl Session {
         self.link.as_ref().map(|it| &it.place).ok_or(StoreError::NotRunning)
     }
 
-    /// Sends all statements at once, and waits for all answers. An error of the server is the statement's; the
-    /// later ones of the same transaction fail then, too, and COMMIT answers without an error although nothing
-    /// was stored: look at each.
+    /// Sends all statements at once, and waits for all answers. An error of the server belongs to its statement;
+    /// later statements of the same transaction then fail, too, and COMMIT answers without an error although
+    /// nothing was stored: check each answer.
     ///
     /// # Errors
-    /// [`StoreError::Away`] where answers are missing. The connection is gone then.
+    /// [`StoreError::Away`] if answers are missing. The connection is gone then.
     pub(super) fn flush(&mut self, steps: &[Step], limit: Duration) -> Result<Answers, StoreError> {
         self.prepare(steps)?;
         let Some(link) = &self.link else { return Err(not_linked()) };
@@ -269,18 +269,18 @@ impl Session {
         }
     }
 
-    /// The same where nothing is open afterwards: the rows of each statement, or the first error.
+    /// Asks without leaving a transaction open; returns the rows of each statement, or the first error.
     ///
     /// # Errors
     /// The first error of a statement.
     pub(super) fn ask(&mut self, steps: &[Step]) -> Result<Vec<Vec<Row>>, StoreError> {
-        // While the one that writes waits, all writers and readers of the daemon wait.
+        // While the writing session waits, all writers and readers of the daemon wait.
         let limit =
             if self.purpose == Purpose::Write { COMMIT_MS_MAX } else { COMMIT_MS_MAX.max(STATEMENT_MS_MAX) };
         self.ask_within(steps, Duration::from_millis(limit))
     }
 
-    /// The same with a limit of its own.
+    /// Asks with a time limit of the caller's.
     ///
     /// # Errors
     /// As for [`Session::ask`].
@@ -292,7 +292,7 @@ impl Session {
         rows(self.flush(steps, limit)?)
     }
 
-    /// One statement's rows.
+    /// Returns the rows of one statement.
     ///
     /// # Errors
     /// As for [`Session::ask`].
@@ -315,15 +315,15 @@ impl Session {
         }
     }
 
-    /// Whether the server has warned during the last flush.
+    /// Checks whether the server has warned during the last flush.
     pub(super) fn was_warned(&self) -> bool {
         self.link.as_ref().is_some_and(|it| it.warned.load(Ordering::Acquire))
     }
 
-    /// Prepares what is not prepared yet, all in one round trip.
+    /// Prepares the statements that are not prepared yet, in one round trip.
     ///
     /// # Errors
-    /// What the server says of one of them; nothing was done then.
+    /// The server's error about one of them; nothing was done then.
     pub(super) fn prepare(&mut self, steps: &[Step]) -> Result<(), StoreError> {
         let Some(link) = &mut self.link else { return Err(not_linked()) };
         let mut new: Vec<&str> =
@@ -358,7 +358,7 @@ impl Session {
 impl Drop for Session {
     fn drop(&mut self) {
         self.drop_link();
-        // A runtime that is dropped where others' futures run would panic.
+        // Dropping a runtime inside of another runtime would panic.
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_background();
         }
@@ -369,11 +369,11 @@ fn not_linked() -> StoreError {
     StoreError::Away("the connection was lost".into())
 }
 
-/// Refuses a pooler that gives a session's connection to others between transactions: settings and prepared statements would be lost, or other
-/// sessions' own. Two sessions at once then have one process of the server.
+/// Refuses a pooler that gives a session's connection to others between transactions: settings and prepared statements would
+/// be lost, or be other sessions'. Behind such a pooler, two sessions at the same time have one process of the server.
 ///
 /// # Errors
-/// [`StoreError::Setting`] where that is so, or what the server says.
+/// [`StoreError::Setting`] if there is such a pooler, or the server's error.
 pub(super) fn must_be_its_own(session: &mut Session) -> Result<(), StoreError> {
     let process = |it: &mut Session| -> Result<i32, StoreError> {
         let rows = it.rows(Step::new("select pg_backend_pid()"))?;
@@ -393,7 +393,7 @@ pub(super) fn must_be_its_own(session: &mut Session) -> Result<(), StoreError> {
     Err(StoreError::Setting(trouble::POOLED.into()))
 }
 
-/// The rows of each statement, or the first error that no earlier one has caused.
+/// Returns the rows of each statement, or the first error that is not the consequence of an earlier one.
 ///
 /// # Errors
 /// That error.
@@ -409,7 +409,7 @@ pub(super) fn rows(answers: Answers) -> Result<Vec<Vec<Row>>, StoreError> {
     first.map_or(Ok(found), |err| Err(trouble::store_error(err)))
 }
 
-/// Waits for some work of a session's. Where another runtime's work waits, a thread of its own does it.
+/// Waits for some work of a session. Within another runtime, a separate thread does it.
 fn run<T: Send>(runtime: &Option<Runtime>, work: impl Future<Output = T> + Send) -> Result<T, StoreError> {
     let runtime = runtime.as_ref().ok_or(StoreError::NotRunning)?;
     if Handle::try_current().is_err() {
@@ -423,7 +423,7 @@ fn run<T: Send>(runtime: &Option<Runtime>, work: impl Future<Output = T> + Send)
     })
 }
 
-/// Waits for all of these, which are begun in their order: what each of them sends is sent in that order.
+/// Waits for all futures, which begin in their order, so that they send in that order.
 async fn in_order<T>(mut all: Vec<Work<'_, T>>) -> Vec<T> {
     let mut done: Vec<Option<T>> = all.iter().map(|_| None).collect();
     std::future::poll_fn(|cx| {
@@ -442,7 +442,7 @@ async fn in_order<T>(mut all: Vec<Work<'_, T>>) -> Vec<T> {
     done.into_iter().flatten().collect()
 }
 
-/// The whole handshake with a server, within its time.
+/// Does the whole handshake with a server, within its time.
 async fn open(server: &Server, purpose: Purpose, heard: &Option<Heard>) -> Result<Link, StoreError> {
     let handshake = async {
         match &server.tls {
@@ -465,8 +465,8 @@ where
     let warned = Arc::new(AtomicBool::new(false));
     let driver = tokio::spawn(drive(connection, warned.clone(), heard.clone()));
     client.batch_execute(&settings(purpose)).await.map_err(trouble::store_error)?;
-    // The control file says the old timeline for some time after a promotion; this says what is written, and
-    // fails on a standby.
+    // For some time after a promotion, the control file still has the old timeline; this function returns the one
+    // that is written, and fails on a standby.
     let sql = if purpose == Purpose::Read {
         "select (select system_identifier from pg_control_system())::text, case when pg_is_in_recovery() then 0 else \
          ('x' || substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8))::bit(32)::bigint end, \
@@ -491,7 +491,7 @@ where
     Ok(Link { client, statements: HashMap::new(), place, name, version, warned, driver })
 }
 
-/// Why a handshake failed. The client's own words leave out that a certificate without a binding is the reason.
+/// Returns why a handshake failed. The client's own message leaves out that the cause is a certificate without a binding.
 fn refused(err: Error) -> StoreError {
     let says = with_cause(&err);
     if says.contains("channel binding") {
@@ -529,8 +529,8 @@ fn settings(purpose: Purpose) -> String {
         ),
     }
     if purpose == Purpose::Listen {
-        // A word is a commit, which would wait for the disk and for standbys, with a lock over all databases of the server. One that is
-        // lost costs a beat.
+        // A word is a commit, which would wait for the disk and for standbys, under a lock over all databases of
+        // the server. A lost word only costs a beat.
         text.push_str("set synchronous_commit = off;");
     }
     if purpose == Purpose::Read {
@@ -539,7 +539,7 @@ fn settings(purpose: Purpose) -> String {
     text
 }
 
-/// Moves what is sent and received, and notes warnings: one during COMMIT may mean that no standby has it.
+/// Sends and receives, and notes warnings: one during COMMIT may mean that no standby has the data.
 async fn drive<S>(mut connection: Connection<Socket, S>, warned: Arc<AtomicBool>, heard: Option<Heard>)
 where
     S: tokio_postgres::tls::TlsStream + Unpin + Send,
@@ -562,8 +562,8 @@ where
     }
 }
 
-/// The connection to the server with the highest timeline. An old primary that comes back says of itself that
-/// it can be written.
+/// Returns the connection to the server with the highest timeline. An old primary that comes back claims that it
+/// can be written.
 fn best(tried: Vec<Result<Link, StoreError>>, servers: &[Server], least: &Place) -> Result<Link, StoreError> {
     let (mut best, mut whys, mut told): (Option<Link>, Vec<String>, Option<StoreError>) =
         (None, Vec::new(), None);

@@ -1,4 +1,4 @@
-//! What runs have left for other hosts, in pieces, beside the repository's order: no turn waits for it.
+//! Results of runs for other hosts, in pieces, outside of the repository's order: no turn waits for them.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -18,7 +18,7 @@ pub(crate) struct Shelves {
     host: String,
 }
 
-/// The oldest shelves go until the others and so many bytes more have room.
+/// The statement that removes the oldest shelves until the others fit within so many bytes.
 const MAKE_ROOM: &str = "with shelves as (
         select shelf, max(at) as at, sum(length(bytes)) as bytes from provost.artifact where repo = $1 group by shelf
     ), kept as (
@@ -29,7 +29,7 @@ impl Shelves {
     /// Opens a session.
     ///
     /// # Errors
-    /// When the database does not answer, or has no such repository.
+    /// If the database does not answer, or has no such repository.
     pub(crate) fn open(dir: &Path, database: &Database) -> Result<Self, StoreError> {
         let remembered = Remembered::of(dir, &database.name)?;
         let servers = address::servers(database, &format!("provost-artifacts/{}", remembered.short()))?;
@@ -44,10 +44,10 @@ impl Shelves {
         Ok(Self { session, repo, host: remembered.host.to_string() })
     }
 
-    /// Puts something on a shelf, instead of what was there.
+    /// Puts bytes on a shelf, and replaces its content.
     ///
     /// # Errors
-    /// When the database does not answer.
+    /// If the database does not answer.
     pub(crate) fn put(
         &mut self,
         task: &TaskId,
@@ -72,10 +72,10 @@ impl Shelves {
         done.map(drop).inspect_err(|_| self.session.drop_link())
     }
 
-    /// The bytes on a shelf, with the signature under them.
+    /// Returns the signature of a shelf, and its content.
     ///
     /// # Errors
-    /// When the database does not answer.
+    /// If the database does not answer.
     pub(crate) fn get(&mut self, shelf: &str) -> Result<Option<(Vec<u8>, Vec<u8>)>, StoreError> {
         let sql = "select seal, bytes from provost.artifact where repo = $1 and shelf = $2 order by n";
         let step = Step::new(sql).with(self.repo).with(shelf.to_owned());
@@ -88,20 +88,20 @@ impl Shelves {
         Ok(signature.map(|signature| (signature, bytes)))
     }
 
-    /// Those of these shelves that have something.
+    /// Returns those of these shelves that have content.
     ///
     /// # Errors
-    /// When the database does not answer.
+    /// If the database does not answer.
     pub(crate) fn has(&mut self, shelves: &[String]) -> Result<BTreeSet<String>, StoreError> {
         let sql = "select shelf from provost.artifact where repo = $1 and n = 0 and shelf = any($2::text[])";
         let rows = self.session.rows(Step::new(sql).with(self.repo).with(shelves.to_vec()))?;
         rows.iter().map(|it| it.try_get(0).map_err(unreadable)).collect()
     }
 
-    /// Removes what is on a shelf.
+    /// Removes the content of a shelf.
     ///
     /// # Errors
-    /// When the database does not answer.
+    /// If the database does not answer.
     pub(crate) fn clear(&mut self, shelf: &str) -> Result<(), StoreError> {
         self.session.ask(&[Step::new(CLEAR).with(self.repo).with(shelf.to_owned())]).map(drop)
     }

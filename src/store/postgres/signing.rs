@@ -1,7 +1,7 @@
-//! Signatures of hosts in the database: who is enrolled, who signs what, and who has signed what others have written.
+//! Signatures of hosts in the database: the enrolled hosts, the signing of entries, and the check of others' signatures.
 //!
-//! Rows of `host_key` and `signature` are only ever added. What is checked rests on the state folder first ([`KnownHosts`]), then on these rows
-//! as far as a host that is known vouches for them, and on no row of the table of hosts, which each daemon's login can change.
+//! Rows of `host_key` and `signature` are only ever added. The checks rest on the state folder first ([`KnownHosts`]), then on
+//! those of these rows for which a known host vouches, and never on the table of hosts, which each daemon's login can change.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

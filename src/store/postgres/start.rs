@@ -1,5 +1,5 @@
-//! The start of a daemon at the database: it registers its host under the repository's row, and reads rows and
-//! head in the same transaction. A reload reads the same.
+//! The start of a daemon at the database: it registers its host while it holds the repository's row, and reads rows
+//! and head in the same transaction. A reload reads the same.
 
 use std::cmp::Ordering;
 use std::path::Path;

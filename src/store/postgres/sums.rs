@@ -1,6 +1,6 @@
-//! Sums of what runs have used, as their workers report it and as the daemon has counted it: written in the
-//! commit that they come with, one statement for each run. The server finds out which rows there are, so that
-//! no statement waits for the answer to another one.
+//! Sums of the usage of runs, as their workers report it and as the daemon has counted it: written in the commit
+//! that they belong to, one statement for each run. The server finds out which rows exist, so that no statement
+//! waits for the answer to another one.
 
 use tokio_postgres::Row;
 
@@ -18,14 +18,14 @@ use provost_domain::{Counted, OTHER_MODELS, Task, Usage};
 /// A day in milliseconds. Days are those of UTC.
 const DAY_MS: i64 = 86_400_000;
 
-/// The name under which models are summed that are too many.
+/// The name under which models are summed when there are too many.
 const OTHERS: &str = "(others)";
 
 const USED: [&str; 6] = ["input", "output", "reasoning", "cache_read", "cache_write", "cost"];
 const COUNTED: [&str; 8] =
     ["calls", "input", "output", "reasoning", "cache_read", "cache_write", "guessed_input", "guessed_output"];
 
-/// A run whose use is counted, once.
+/// A run whose usage is counted, once.
 pub(super) struct Run {
     task: String,
     at: i64,
@@ -35,14 +35,14 @@ pub(super) struct Run {
 }
 
 impl Run {
-    /// What a task's newest report says that its run has used; `None` where it says nothing.
+    /// Returns the usage that a task's newest report states for its run; `None` if it states none.
     ///
     /// # Errors
-    /// When a number is none for a column.
+    /// If a number does not fit its column.
     pub(super) fn of(task: &Task) -> Result<Option<Self>, StoreError> {
         let metadata =
             task.notes.iter().rev().find_map(|note| Usage::of_metadata(note.report.metadata.as_ref()));
-        // A model's name alone is nothing.
+        // A model's name alone is not usage.
         let has_numbers = |used: &Usage| *used != Usage { model: used.model.clone(), ..Usage::default() };
         let Some(used) = metadata.filter(has_numbers) else { return Ok(None) };
         let claim = |number: Option<u64>| number.map(|it| int(it.min(USAGE_CLAIM_MAX))).transpose();
@@ -63,7 +63,7 @@ impl Run {
         }))
     }
 
-    /// Its task's row, and with it the sum of its day: nothing where that task was counted before.
+    /// Adds the statement for its task's row and for the sum of its day; it changes nothing if that task was counted before.
     pub(super) fn steps(self, repo: i32, steps: &mut Vec<Step>) {
         let sums = USED.map(|it| {
             format!(
@@ -104,7 +104,7 @@ pub(super) struct Calls {
 
 impl Calls {
     /// # Errors
-    /// When a number is none for a column.
+    /// If a number does not fit its column.
     pub(super) fn of(
         task: &TaskId,
         worker: &str,
@@ -131,7 +131,7 @@ impl Calls {
         })
     }
 
-    /// The rows of its task and of its day.
+    /// Adds the statements for the rows of its task and of its day.
     pub(super) fn steps(self, repo: i32, steps: &mut Vec<Step>) {
         let names = COUNTED.join(", ");
         let sums = |table: &str| {
@@ -172,10 +172,10 @@ impl Calls {
     }
 }
 
-/// The sums of runs that a query asks for, the dearest first.
+/// Returns the sums of runs that a query asks for, by cost, highest first.
 ///
 /// # Errors
-/// When the database does not answer, or a row cannot be read.
+/// If the database does not answer, or a row cannot be read.
 pub(super) fn used(
     session: &mut Session,
     repo: i32,
@@ -230,7 +230,7 @@ fn read_used(row: &Row, by: UsageBy) -> Result<UsageRow, StoreError> {
     let number = |at: usize| -> Result<Option<u64>, StoreError> {
         row.try_get::<_, Option<i64>>(at).map_err(unreadable)?.map(nat).transpose()
     };
-    // One name is told, of several none.
+    // A single name is returned; several are returned as `None`.
     let only = |at: usize| -> Result<Option<Box<str>>, StoreError> {
         let is_only = row.try_get::<_, i64>(at + 1).map_err(unreadable)? == 1;
         let name = row.try_get::<_, Option<String>>(at).map_err(unreadable)?;
@@ -248,7 +248,7 @@ fn read_used(row: &Row, by: UsageBy) -> Result<UsageRow, StoreError> {
     Ok(UsageRow { key: key(row, by)?, worker: only(1)?, runs: number(5)?.unwrap_or(0), used })
 }
 
-/// The sums of what was counted, a row for each model: of tasks the newest, of others all, within a bound.
+/// Returns the sums of counted tokens, a row for each model: for tasks the newest, for others all, within a bound.
 ///
 /// # Errors
 /// As for [`used`].
@@ -282,13 +282,13 @@ pub(super) fn counted(
             since,
         ),
     };
-    // A sum of nothing is not worth an overflow: no more rows than there can be.
+    // A limit above the column's range means no more rows than there can be.
     let limit = i64::try_from(query.limit).unwrap_or(i64::MAX);
     let rows = session.rows(Step::new(sql).with(repo).with(from).with(limit))?;
     rows.iter().map(|row| read_counted(row, key(row, query.by)?)).collect()
 }
 
-/// What was counted of a task, a row for each model.
+/// Returns the counts of a task, a row for each model.
 ///
 /// # Errors
 /// As for [`used`].
@@ -326,7 +326,7 @@ fn read_counted(row: &Row, key: Box<str>) -> Result<CountedRow, StoreError> {
     })
 }
 
-/// Takes the sums of days that are too old to be asked for, at most `most` rows of each table.
+/// Removes the sums of days that are too old for queries, at most `most` rows of each table.
 pub(super) fn prune(repo: i32, before: Timestamp, most: i64) -> [Step; 2] {
     ["usage_day", "counted_day"].map(|table| {
         let sql = format!(

@@ -1,7 +1,7 @@
-//! TLS to PostgreSQL: always with a check of the server's certificate and of its name, on the rustls that the
-//! rest of Provost uses.
+//! TLS to PostgreSQL, which always checks the server's certificate and its name, with the rustls that the rest of
+//! Provost uses.
 //!
-//! An adapter of our own: it is short, and the crate that does the same brings three more for reading certificates.
+//! An adapter of Provost's own: it is short, and the crate for this needs three more crates to read certificates.
 
 use std::future::Future;
 use std::io;
@@ -26,10 +26,10 @@ use crate::StoreError;
 pub(super) struct Tls(Arc<ClientConfig>);
 
 impl Tls {
-    /// The authorities of a file in PEM, or the public ones.
+    /// Trusts the authorities in a PEM file, or the public ones.
     ///
     /// # Errors
-    /// [`StoreError::Setting`] when the file has none.
+    /// [`StoreError::Setting`] if the file has none.
     pub(super) fn trusting(authorities: Option<&Path>) -> Result<Self, StoreError> {
         let mut roots = RootCertStore::empty();
         match authorities {
@@ -57,10 +57,10 @@ impl Tls {
     }
 }
 
-/// A handshake that is about to be made.
+/// A handshake that is about to begin.
 pub(super) struct Handshake(Arc<ClientConfig>, ServerName<'static>);
 
-/// A connection behind its handshake.
+/// A connection after its handshake.
 pub(super) struct Secured<S>(ClientStream<S>);
 
 impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> MakeTlsConnect<S> for Tls {
@@ -94,9 +94,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> TlsStream for Secured<S> {
     }
 }
 
-/// RFC 5929: the certificate's hash, by the hash of its signature's algorithm, and by SHA-256 where that is MD5
-/// or SHA-1. `None` for an algorithm without a hash of its own, such as Ed25519, for which PostgreSQL has no
-/// binding.
+/// Returns the channel binding of RFC 5929: the certificate's hash, by the hash of its signature's algorithm, and
+/// by SHA-256 if that is MD5 or SHA-1. `None` for an algorithm without a hash of its own, such as Ed25519, for
+/// which PostgreSQL has no binding.
 fn binding(certificate: &[u8]) -> Option<Vec<u8>> {
     const RSA: [u8; 8] = [0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01];
     const ECDSA: [u8; 7] = [0x2a, 0x86, 0x48, 0xce, 0x3d, 0x04, 0x03];
@@ -114,8 +114,8 @@ fn binding(certificate: &[u8]) -> Option<Vec<u8>> {
     })
 }
 
-/// The object identifier of the algorithm that a certificate is signed with: the first member of the second
-/// member of its sequence.
+/// Returns the object identifier of the algorithm with which a certificate is signed: the first member of the
+/// second member of its sequence.
 fn signature_algorithm(certificate: &[u8]) -> Option<&[u8]> {
     let (0x30, whole, _) = element(certificate)? else { return None };
     let (_, _, behind) = element(whole)?;
@@ -126,7 +126,7 @@ fn signature_algorithm(certificate: &[u8]) -> Option<&[u8]> {
     }
 }
 
-/// The tag and content of the first element of some DER, and what is behind it.
+/// Returns the tag and content of the first element of some DER, and the bytes after it.
 fn element(der: &[u8]) -> Option<(u8, &[u8], &[u8])> {
     let (&[tag, short], rest) = der.split_first_chunk::<2>()?;
     let (length, rest) = if short < 0x80 {

@@ -7,27 +7,27 @@ use super::address::with_cause;
 use super::start::replaced;
 use crate::StoreError;
 
-/// Whether the server has answered with an error of the statement, so that it is known that nothing was done.
-/// An error that ends the session may come behind a commit.
+/// Checks whether the server has answered with an error of the statement, so that nothing was done. An error that
+/// ends the session may come after a commit.
 pub(super) fn was_answered(err: &Error) -> bool {
     err.as_db_error().is_some_and(|it| it.parsed_severity() == Some(Severity::Error))
 }
 
-/// Whether statements have to be prepared again, since the tables are others than when they were.
+/// Checks whether statements have to be prepared again, since the tables have changed meanwhile.
 pub(super) fn is_of_other_tables(err: &Error) -> bool {
     err.code() == Some(&SqlState::FEATURE_NOT_SUPPORTED)
 }
 
-/// Whether the transaction had failed before this statement.
+/// Checks whether the transaction had failed before this statement.
 pub(super) fn came_behind(err: &Error) -> bool {
     err.code() == Some(&SqlState::IN_FAILED_SQL_TRANSACTION)
 }
 
-/// What is wrong with a pooler that has no sessions.
+/// The error for a pooler without sessions.
 pub(super) const POOLED: &str = "`url`: a pooler in transaction or statement mode is in between, where a session's settings and statements are not \
      its own: set pool_mode = session for this database, or write the server's own address";
 
-/// What an error is to the store.
+/// Returns the store's error for an error of the client.
 pub(super) fn store_error(err: Error) -> StoreError {
     let Some(code) = err.code().cloned() else {
         return StoreError::Away(with_cause(&err).into());
@@ -46,7 +46,7 @@ pub(super) fn store_error(err: Error) -> StoreError {
         "53300" => StoreError::Away(
             format!("{says}: raise `max_connections`, or the role's connection limit").into(),
         ),
-        // A prepared statement that is another session's, or was: a pooler gives the connection to others.
+        // The prepared statement belongs, or belonged, to another session: a pooler gives the connection to others.
         "26000" | "42P05" => StoreError::Setting(POOLED.into()),
         it if it.starts_with("08") && says.contains("statement pooling") => {
             StoreError::Setting(POOLED.into())
@@ -68,7 +68,7 @@ pub(super) fn store_error(err: Error) -> StoreError {
             "check the user in `[store] url`, the secret of `[store] password`, and the \
             server's pg_hba.conf",
         ),
-        // Cut off by the server or by an operator, starting, or out of memory: it comes back.
+        // The server was cut off by itself or by an operator, is starting, or is out of memory: it will come back.
         it if it.starts_with("57P") || it.starts_with("08") || it.starts_with("53") => {
             StoreError::Away(format!("{says} ({it})").into())
         }

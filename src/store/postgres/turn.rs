@@ -1,4 +1,4 @@
-//! A turn: the flush that takes the repository's row, the one that writes and commits, and what has become of a
+//! A turn: the flush that takes the repository's row, the flush that writes and commits, and the outcome of a
 //! commit whose answer was lost.
 
 use std::time::{Duration, Instant};
@@ -24,34 +24,34 @@ use provost_base::limits::{
 use provost_base::{DaemonId, EntryNo, EventSeq, Timestamp};
 use provost_domain::{EventKind, LogEntry, Outbox};
 
-/// How many entries are read at a time; behind more of them, the rows are read again.
+/// The highest number of entries read at a time; if there are more, the rows are read again.
 const BITE: i64 = 2_000;
-/// How many events are read along with them. Where they have more, the rest costs a round trip.
+/// The highest number of events read along with them. If the entries have more, the rest costs a round trip.
 const EVENTS_BITE: i64 = 2_000;
 
 const HOSTS: &str =
     "select id, inc, state, (extract(epoch from beat) * 1000)::bigint, lower(formats), upper(formats) - 1
     from provost.host where repo = $1";
 
-/// The statement fails, and the transaction with it, where the row is not as it was: COMMIT is on its way behind it.
+/// This statement, and the transaction with it, fails if the host's row has changed; COMMIT is already on its way after it.
 const BEAT: &str = "with told as (
         update provost.host set beat = clock_timestamp(), head = $4 where repo = $1 and id = $2 and inc = $3 returning 1
     ) select 1 / count(*)::int from told";
 
-/// The same of the repository's row: the second fence behind the lock.
+/// This statement does the same for the repository's row: a second fence in addition to the lock.
 const HEAD_MOVES: &str = "with moved as (
         update provost.repo set n = $2, mac = $3, event = $4, event_mac = $5, pruned_to = $6, counters = $7::text::jsonb,
         finished = $8, searched_to = $9, at = greatest(at, $10), system = $13, timeline = $14
         where id = $1 and n = $11 and event = $12 returning 1
     ) select 1 / count(*)::int from moved";
 
-/// A batch as it is sent, and what is true afterwards.
+/// A batch in the form in which it is sent, with the state after it.
 struct Prepared {
     steps: Vec<Step>,
     next: Written,
-    /// Whether the head is told elsewhere.
+    /// Whether the head is published to the anchors.
     anchored: bool,
-    /// Whether the database hears that the host is there.
+    /// Whether it tells the database that the host is alive.
     beats: bool,
 }
 
@@ -88,7 +88,7 @@ impl PostgresStore {
             self.events_step()?,
             Step::new(HOSTS).with(self.repo),
         ];
-        // From here on there is a transaction, with any answers.
+        // From here on there is a transaction, whatever the answers are.
         self.turn = Some(Turn::default());
         let mut answers = rows(self.session.flush(&steps, limit)?)?;
         let mut last = || answers.pop().unwrap_or_default();
@@ -108,8 +108,8 @@ impl PostgresStore {
             return Err(replaced());
         }
         self.turn.iter_mut().for_each(|it| it.at = at.clone());
-        // On another timeline, numbers go on above those that may be lost, and the commit of this turn notes
-        // where they do.
+        // On another timeline, numbers continue above those that may be lost, and the commit of this turn notes
+        // where.
         let moved = row.system != place.system || row.timeline != place.timeline;
         Ok(Begun { now: Some(row.now), behind, hosts, moved })
     }
@@ -122,7 +122,7 @@ impl PostgresStore {
         }
     }
 
-    /// What is committed after `head`, and what is true with it.
+    /// Returns the entries committed after `head`, and the state with them.
     fn behind(
         &mut self,
         head: Head,
@@ -158,22 +158,22 @@ impl PostgresStore {
                 },
             });
         }
-        // A head from before the engine's own has been counted already.
+        // Entries up to the engine's own head have been counted already.
         let new = entries.iter().filter(|it| it.n > self.written.entry.n);
         at.own_n += new.filter(|it| it.by == self.daemon()).count() as u64;
         Ok((if entries.is_empty() { Behind::Nothing } else { Behind::Entries(entries) }, at))
     }
 
-    /// Reads events behind the engine's own end of the journal, beside the entries that name them: a question of their own would cost a
-    /// round trip while this daemon has the row.
+    /// Reads events after the engine's own end of the journal, together with the entries that name them: a separate
+    /// query would cost a round trip while this daemon has the row.
     fn events_step(&self) -> Result<Step, StoreError> {
         let sql = format!("{EVENT} where repo = $1 and seq > $2 order by seq limit $3");
         Ok(Step::new(sql).with(self.repo).with(int(self.written.head.seq.0)?).with(EVENTS_BITE))
     }
 
-    /// Entries behind `head`, whose links hold, with their events; and where log and journal end with them. Of an older head than the
-    /// engine's, the database says where the journal was; without events it ends at `last`. Events that were `read` are behind the
-    /// engine's own end.
+    /// Returns the entries after `head`, whose links hold, with their events; and the ends of log and journal with
+    /// them. For a head older than the engine's, the database gives the end of the journal at that time; without
+    /// events it ends at `last`. The events in `read` come after the engine's own end.
     fn entries_after(
         &mut self,
         mut head: Head,
@@ -214,7 +214,7 @@ impl PostgresStore {
                     entry.role = self.keys.known.role_of(entry.by.host);
                     found.push(entry);
                 }
-                // Others may have gone on from an older end than this daemon's.
+                // Other daemons may have continued from an older end than this daemon's.
                 Err(StoreError::BrokenLog { .. }) if is_first && !self.has_entry(head)? => {
                     return Err(StoreError::WentBack { was: journal.seq, is: journal.seq });
                 }
@@ -224,14 +224,14 @@ impl PostgresStore {
         Ok((found, (head, journal)))
     }
 
-    /// An entry counts if the host that it names has signed it, and its events name no other host.
+    /// Checks that the host which an entry names has signed it, and that its events name no other host.
     fn must_be_signed(
         &mut self,
         it: &LogEntry,
         journal: &JournalHead,
         signature: Option<&[u8]>,
     ) -> Result<(), StoreError> {
-        // First: what was checked is not looked at again.
+        // This comes first: the rest is only checked once.
         if let Some(event) = it.events.iter().find(|event| !event.host.is_alone() && event.host != it.by.host)
         {
             let what = format!("event {} in it names another host than {}", event.seq, it.by.host.short());
@@ -239,7 +239,7 @@ impl PostgresStore {
         }
         let Self { keys, session, key, repo, .. } = self;
         keys.check((session, *repo, key), (it.by.host, it.n, it.mac), journal, signature)?;
-        // What its role does not carry, the engine looks at; who has gone is remembered here already.
+        // The engine checks whether the role of a host permits an entry; removed hosts are already noted here.
         if let Some(gone) = signing::removed(&it.changes).find(|gone| !keys.may_remove(it.by.host, *gone)) {
             let what = format!(
                 "the host {} has written it, and that machine has joined to work alone, and it says that the host {} has gone",
@@ -254,7 +254,7 @@ impl PostgresStore {
         Ok(())
     }
 
-    /// Whether the log has this entry, as far as that is kept.
+    /// Checks whether the log has this entry, if it still keeps it.
     fn has_entry(&mut self, head: Head) -> Result<bool, StoreError> {
         let sql = "select mac from provost.entry where repo = $1 and n = $2";
         let rows = self.session.rows(Step::new(sql).with(self.repo).with(int(head.n.0)?))?;
@@ -262,11 +262,11 @@ impl PostgresStore {
         mac.map_or(Ok(true), |mac| Ok(mac_of(&mac)? == head.mac))
     }
 
-    /// What others have committed after `head`, without the turn. One statement reads the entries, which come into sight in their
-    /// order.
+    /// Returns the entries that others have committed after `head`, without the turn. One statement reads the
+    /// entries, which become visible in their order.
     ///
     /// # Errors
-    /// When the database does not answer, or a link does not hold.
+    /// If the database does not answer, or a link does not hold.
     pub(super) fn behind_now(&mut self, head: Head) -> Result<Behind, StoreError> {
         self.must_run()?;
         if head != self.written.entry {
@@ -274,7 +274,7 @@ impl PostgresStore {
         }
         self.connect()?;
         let entries = Step::new(ENTRIES).with(self.repo).with(int(head.n.0)?).with(BITE);
-        // Read behind the entries, they have at least what these name.
+        // The events are read after the entries, so they include all that these name.
         let mut answers = self.session.ask(&[entries, self.events_step()?])?;
         let (events, lines) = (answers.pop().unwrap_or_default(), answers.pop().unwrap_or_default());
         let Some(first) = lines.first() else { return Ok(Behind::Nothing) };
@@ -287,10 +287,10 @@ impl PostgresStore {
         Ok(Behind::Entries(entries))
     }
 
-    /// Gives the turn up; tells the database that the host is there, where that is due.
+    /// Gives the turn up; tells the database that the host is alive, if that is due.
     ///
     /// # Errors
-    /// When the database does not answer; the turn is given up nevertheless.
+    /// If the database does not answer; the turn is given up nevertheless.
     pub(super) fn end_turn(&mut self) -> Result<(), StoreError> {
         if self.turn.is_none() || !self.is_beat_due() {
             self.roll_back();
@@ -304,7 +304,7 @@ impl PostgresStore {
         Ok(())
     }
 
-    /// Ends the transaction without a commit, or the connection where that is not possible.
+    /// Ends the transaction without a commit, or the connection if that is not possible.
     pub(super) fn roll_back(&mut self) {
         if self.turn.take().is_some() && self.session.is_linked() {
             let done = self.session.ask(&[Step::new("rollback")]);
@@ -324,10 +324,10 @@ impl PostgresStore {
         Ok(Step::new(BEAT).with(self.repo).with(self.host().to_string()).with(inc).with(int(head.n.0)?))
     }
 
-    /// Whether writing works.
+    /// Checks that writing works.
     ///
     /// # Errors
-    /// When it does not.
+    /// If it does not work.
     pub(super) fn probe_writing(&mut self) -> Result<(), StoreError> {
         self.take_turn(self.written.entry)?;
         self.beat = None;
@@ -337,8 +337,8 @@ impl PostgresStore {
     /// Writes a batch, in the turn that was taken, or in one of its own.
     ///
     /// # Errors
-    /// [`CommitError::Unknown`] where COMMIT was sent and its answer is missing, or was a warning; the next
-    /// turn tells.
+    /// [`CommitError::Unknown`] if COMMIT was sent and its answer is missing, or was a warning; the next turn finds
+    /// out.
     pub(super) fn write(&mut self, batch: &Outbox) -> Result<Head, CommitError> {
         self.must_run()?;
         if !batch.is_shared() {
@@ -348,7 +348,7 @@ impl PostgresStore {
         if self.turn.is_none() {
             self.take_turn(self.written.entry)?;
             if self.turn.as_ref().is_none_or(|it| it.at.entry != self.written.entry) {
-                // It was decided without what others have done meanwhile.
+                // The batch was decided without what others have committed meanwhile.
                 self.roll_back();
                 return Err(StoreError::NotRunning.into());
             }
@@ -364,7 +364,7 @@ impl PostgresStore {
         let has_sealed = next.checkpoint != self.written.checkpoint;
         self.keys.follow(At { n: next.entry.n, event: next.head.seq }, &batch.changes);
         self.take_over(next);
-        // A word costs a commit of its own, for which no other host may be there.
+        // A word costs a commit of its own, and perhaps no other host listens.
         self.waker.iter().filter(|_| self.is_heard).for_each(Waker::tell);
         if beats {
             self.beat = Some(Instant::now());
@@ -380,20 +380,20 @@ impl PostgresStore {
         Ok(self.written.entry)
     }
 
-    /// A later check begins from here. Where the folder does not take it, it begins from earlier.
+    /// Has the folder remember the place up to which entries were checked. If that fails, a later check begins earlier.
     pub(super) fn remember_hosts(&self) {
         if let Err(err) = self.keys.keep() {
             tracing::warn!(%err, "what is known of the hosts cannot be written");
         }
     }
 
-    /// What is committed is what is written.
+    /// Takes over the state after a commit.
     pub(super) fn take_over(&mut self, next: Written) {
         self.written = next;
         self.marks.write(&self.key, &self.written.head, &self.written.counters, As::Durable);
     }
 
-    /// The statements of a batch up to COMMIT, and the state after them.
+    /// Returns the statements of a batch up to COMMIT, and the state after them.
     fn prepared(&self, batch: &Outbox) -> Result<Prepared, StoreError> {
         let turn = self.turn.as_ref().ok_or(StoreError::NotRunning)?;
         let linked = self.key.extend(&turn.at.head, &batch.events)?;
@@ -432,7 +432,7 @@ impl PostgresStore {
         Ok(Prepared { steps, next, anchored: is_due || answered, beats })
     }
 
-    /// The repository's row moves on, from exactly where it was.
+    /// Returns the statement that moves the repository's row on, from exactly its known state.
     pub(super) fn head_step(&self, next: &Written, turn: &Turn) -> Result<Step, StoreError> {
         let Anchor { seq, mac } = next.head;
         Ok(Step::new(HEAD_MOVES)
@@ -452,8 +452,8 @@ impl PostgresStore {
             .with(int(turn.place.timeline)?))
     }
 
-    /// Sends everything, COMMIT last, and looks at each answer: COMMIT of a transaction that has failed is
-    /// answered without an error.
+    /// Sends everything, COMMIT last, and checks each answer: COMMIT of a failed transaction is answered without an
+    /// error.
     fn commit_steps(&mut self, steps: &[Step]) -> Result<(), CommitError> {
         self.turn = None;
         if !self.session.is_linked() {
@@ -478,7 +478,7 @@ impl PostgresStore {
         }
     }
 
-    /// Whether a checkpoint is due when so many events have come since the last one.
+    /// Checks whether a checkpoint is due after so many events since the last one.
     fn seals_after(&self, events: u64) -> bool {
         let paused = self.sealed.is_none_or(|at| at.elapsed() >= Duration::from_millis(CHECKPOINT_PAUSE_MS));
         events >= CHECKPOINT_EVENTS_MAX || (events >= CHECKPOINT_EVERY && paused)

@@ -1,5 +1,5 @@
-//! Hosts of different releases on one log: what an older one cannot read it refuses with the newer one's version, and the format in which
-//! all write is raised once all can read the next one.
+//! Hosts with different releases on one log: an older release refuses an entry that it cannot read, and names the
+//! newer release; the format in which all write is raised once all can read the next one.
 
 use std::path::Path;
 
@@ -11,21 +11,21 @@ use super::{PostgresStore, entry, unreadable};
 use crate::{Database, HostRow, HostState, StoreError, Upgraded, log};
 use provost_base::DaemonId;
 
-/// This release.
+/// The version of this release.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// How many entries of other releases a start looks at.
+/// The number of entries of other releases that a start checks.
 const LOOKED_AT_MAX: i64 = 2_000;
 
-/// The newest entries whose hosts have another release, which may have written what this one does not know.
+/// The newest entries whose hosts have another release, which may have changes that this release does not know.
 const OF_OTHER_RELEASES: &str = "select e.n, e.host, e.inc, e.own_n, e.at, e.format, e.body, e.mac
     from provost.entry e join provost.host h on h.repo = e.repo and h.id = e.host
     where e.repo = $1 and h.version <> $2 order by e.n desc limit $3";
 
-/// Raises the format in which the log is written to the newest one, if all hosts that may come back can read it.
+/// Raises the format of the log to the newest one, if all hosts that may come back can read it.
 ///
 /// # Errors
-/// When the database does not answer, or its tables are not those that are known here; then nothing has changed.
+/// If the database does not answer, or its tables have a version that is not known here; then nothing has changed.
 pub(crate) fn upgrade(dir: &Path, database: &Database, newest: u32) -> Result<Upgraded, StoreError> {
     let mut session = Session::new(address::servers(database, "provost/upgrade")?, Purpose::Write)?;
     session.connect(&Place::default())?;
@@ -38,7 +38,7 @@ pub(crate) fn upgrade(dir: &Path, database: &Database, newest: u32) -> Result<Up
     let (repo, format): (i32, i32) =
         (row.try_get(0).map_err(unreadable)?, row.try_get(1).map_err(unreadable)?);
     let from = u32::try_from(format).map_err(StoreError::damaged)?;
-    // Under the row: a host that begins to take part waits for it.
+    // This comes after the row is taken: a host that begins to take part waits for the row.
     let mut hosts = all_rows(&mut session, dir, database)?;
     hosts.retain(|it| !matches!(it.state, HostState::Removing | HostState::Removed));
     let (behind, able): (Vec<HostRow>, Vec<HostRow>) =
@@ -56,8 +56,8 @@ pub(crate) fn upgrade(dir: &Path, database: &Database, newest: u32) -> Result<Up
 }
 
 impl PostgresStore {
-    /// Refuses to go on where a host of another release has just written what this one does not know: what is loaded from the
-    /// rows would lack it.
+    /// Refuses to continue if a host of another release has just written a change that this one does not know: the
+    /// state loaded from the rows would lack it.
     ///
     /// # Errors
     /// [`StoreError::UnknownChange`].
@@ -71,7 +71,7 @@ impl PostgresStore {
         Ok(())
     }
 
-    /// The same error with the release of the host that has written what is not known.
+    /// Returns the error with the release of the host that has written the unknown change.
     pub(super) fn with_version(&mut self, err: StoreError) -> StoreError {
         match err {
             StoreError::UnknownChange { n, by, what, version: None } => {
@@ -89,7 +89,7 @@ impl PostgresStore {
         Ok(version.map(Into::into))
     }
 
-    /// That the tables were made for a later release, which a person has to know: this one goes on over them as long as it runs.
+    /// Returns a note for a person if the tables were made for a later release: this release continues with them as long as it runs.
     pub(super) fn tables_note(&self) -> Option<Box<str>> {
         let (found, known) = (self.tables, schema::known());
         (found > known).then(|| {

@@ -1,9 +1,9 @@
-//! Words between daemons that something new is committed, so that they need not wait for their next sign of life to see it.
+//! Notices between daemons about new commits, so that they need not wait for their next sign of life to see them.
 //!
-//! A connection of its own listens, and tells, in transactions of their own: a word in the transaction that writes would take a
-//! lock over all databases of the server. A word that is lost costs the others a beat.
+//! A connection of its own listens, and sends notices in transactions of their own: a notice in the writing
+//! transaction would take a lock over all databases of the server. A lost notice only costs the others a beat.
 //!
-//! [`HostWords`] go the same way, each to the channel of the host that it is for: no other one hears it.
+//! [`HostWords`] go the same way, each to the channel of its host: no other host gets it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,7 +19,7 @@ use crate::{HostWords, StoreError};
 use provost_base::HostId;
 use provost_base::limits::{HOST_WORDS_AT_ONCE, LISTEN_AGAIN_MS, WAKE_EVERY_MS};
 
-/// The thread that hears and tells. It ends when this is dropped.
+/// The thread that listens and sends. It ends when this value is dropped.
 pub(super) struct Waker {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
@@ -27,18 +27,18 @@ pub(super) struct Waker {
 
 #[derive(Default)]
 struct Shared {
-    /// Notified when there is something to tell, or the thread has to end.
+    /// Notified when a notice is due, or the thread has to end.
     turn: Notify,
     tells: AtomicBool,
     ends: AtomicBool,
 }
 
 impl Waker {
-    /// Starts the thread, which calls `wake` when a daemon of another host has committed something in this repository, and after each
-    /// time in which it could not hear.
+    /// Starts the thread, which calls `wake` when a daemon of another host has committed something in this
+    /// repository, and after each time in which it could not listen.
     ///
     /// # Errors
-    /// When the system has no thread or no runtime for it.
+    /// If the system provides no thread or no runtime.
     pub(super) fn start(
         servers: Vec<Server>,
         least: Place,
@@ -66,7 +66,7 @@ impl Waker {
         Ok(Self { shared, thread: Some(thread) })
     }
 
-    /// Tells the others soon that there is something new.
+    /// Sends the others a notice soon.
     pub(super) fn tell(&self) {
         self.shared.tells.store(true, Ordering::Release);
         self.shared.turn.notify_one();
@@ -77,12 +77,12 @@ impl Drop for Waker {
     fn drop(&mut self) {
         self.shared.ends.store(true, Ordering::Release);
         self.shared.turn.notify_one();
-        // If it has panicked, there is nothing left to end.
+        // If the thread has panicked, there is nothing left to end.
         let _ = self.thread.take().map(JoinHandle::join);
     }
 }
 
-/// What the thread has.
+/// The state of the thread.
 struct Ear {
     session: Session,
     least: Place,
@@ -119,13 +119,13 @@ impl Ear {
         self.session.connect(&self.least)?;
         let (all, own) = (channel_of_all(self.repo), channel_of(self.repo, self.host));
         self.session.ask(&[all, own].map(|it| Step::new(format!("listen {it}"))))?;
-        // What was said before is not heard any more.
+        // Earlier notices are lost.
         (self.wake)();
         while !self.ends() {
             let said = self.to_say();
             let waited = if !said.is_empty() {
                 self.session.ask(&said)?;
-                // What comes meanwhile is told together.
+                // Notices that come meanwhile are sent together.
                 self.session.wait_for(sleep_for(WAKE_EVERY_MS))?
             } else {
                 let shared = self.shared.clone();
@@ -138,7 +138,7 @@ impl Ear {
         Ok(())
     }
 
-    /// What there is to tell now: that there is something new, and words for single hosts.
+    /// Returns the statements that are due now: the notice of new commits, and words for single hosts.
     fn to_say(&self) -> Vec<Step> {
         let tell =
             |channel: String, what: String| Step::new("select pg_notify($1, $2)").with(channel).with(what);
@@ -149,7 +149,7 @@ impl Ear {
         news.into_iter().chain(words).collect()
     }
 
-    /// The end of a pause, which the end of the thread cuts short.
+    /// Returns a future for the end of a pause, which the end of the thread cuts short.
     fn next_turn(&self, most: Duration) -> impl Future<Output = ()> + Send + use<> {
         let shared = self.shared.clone();
         async move {
@@ -163,17 +163,17 @@ impl Ear {
     }
 }
 
-/// Where each daemon tells that it has committed something.
+/// Returns the channel on which daemons announce their commits.
 fn channel_of_all(repo: i32) -> String {
     format!("provost_{repo}")
 }
 
-/// Where one host hears what is for it alone.
+/// Returns the channel for words to one host.
 fn channel_of(repo: i32, host: HostId) -> String {
     format!("provost_{repo}_{host}")
 }
 
-/// A pause whose timer is made where it is waited for.
+/// Pauses; the timer begins when the future is first polled.
 async fn sleep_for(millis: u64) {
     sleep(Duration::from_millis(millis)).await;
 }

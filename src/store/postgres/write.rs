@@ -1,4 +1,4 @@
-//! The statements of a batch: one for each table that has changes, its rows as arrays.
+//! The statements of a batch: one for each table that has changes, with its rows as arrays.
 
 use super::batch::{EffectRow, Rows, TaskRow, word};
 use super::session::Step;
@@ -9,7 +9,7 @@ use crate::journal::Checkpoint;
 use provost_base::DaemonId;
 use provost_domain::Event;
 
-/// Adds the statements of these rows of a daemon.
+/// Adds the statements for these rows of a daemon.
 pub(super) fn rows((repo, by): (i32, DaemonId), rows: Rows, steps: &mut Vec<Step>) {
     let Rows { keyed, numbered, tasks, amended, effects, down, posts, inbox, parked, emptied, runs, calls } =
         rows;
@@ -29,7 +29,7 @@ pub(super) fn rows((repo, by): (i32, DaemonId), rows: Rows, steps: &mut Vec<Step
     }
     put_effects(repo, effects, steps);
     for daemon in down {
-        // A host that is drained says so of itself.
+        // A drained host is marked as such by itself.
         let sql = "update provost.host set clean = false,
                    state = case when state = 'removing' or (state = 'draining' and id = $4) then 'removed' else 'down' end
                    where repo = $1 and id = $2 and inc = $3 and state in ('live', 'draining', 'removing')";
@@ -37,7 +37,7 @@ pub(super) fn rows((repo, by): (i32, DaemonId), rows: Rows, steps: &mut Vec<Step
         steps.push(Step::new(sql).with(repo).with(host).with(inc).with(by.host.to_string()));
     }
     if !emptied.is_empty() {
-        // Before the inboxes: what comes behind in this batch is for a new reader.
+        // These come before the inboxes: later rows of this batch are for a new reader.
         let sql = "insert into provost.emptied (repo, slug, n)
                    select $1, slug, n from (
                        select slug, greatest(n, (select max(i.n) from provost.inbox i where i.repo = $1 and i.slug =
@@ -148,7 +148,7 @@ fn put_effects(repo: i32, effects: std::collections::BTreeMap<i64, EffectRow>, s
         }
     }
     if !ids.is_empty() {
-        // One that is there already is taken over from a host that is down.
+        // An existing row is taken over from a host that is down.
         let sql = "insert into provost.effect (repo, id, body, started, host, inc)
                    select $1, * from unnest($2::bigint[], $3::text[], $4::boolean[], $5::text[], $6::bigint[])
                    on conflict (repo, id) do update set started = false, host = excluded.host, inc = excluded.inc";
@@ -204,7 +204,7 @@ fn put_parked(
 /// Adds the statements of a batch's events: the journal, and the timeline with those that belong on it.
 ///
 /// # Errors
-/// When a number is none for a column.
+/// If a number does not fit its column.
 pub(super) fn events(
     repo: i32,
     linked: &[StoredEvent],
@@ -258,10 +258,10 @@ fn timeline(repo: i32, events: &[Event], steps: &mut Vec<Step>) -> Result<(), St
     Ok(())
 }
 
-/// The statement that writes a checkpoint.
+/// Returns the statement that writes a checkpoint.
 ///
 /// # Errors
-/// When a number is none for a column.
+/// If a number does not fit its column.
 pub(super) fn checkpoint(repo: i32, it: &Checkpoint) -> Result<Step, StoreError> {
     let sql = "insert into provost.checkpoint (repo, seq, mac, pruned_to, counters, seal) values ($1, $2, $3, $4, $5, $6)
                on conflict (repo, seq) do update set mac = excluded.mac, pruned_to = excluded.pruned_to,

@@ -1,5 +1,5 @@
-//! Sums of what the daemon has counted itself in the answers of models' services: a row for each day, worker and model, and one for each
-//! task and model. They grow with the commit that notes the calls. Beside them, the sums that budgets are held against.
+//! Sums of the daemon's own counts from the answers of models' services: a row for each day, worker and model, and one for each
+//! task and model. They grow with the commit that notes the calls. In addition, the sums that budgets are compared with.
 
 use rusqlite::{Connection, Row, params};
 
@@ -18,7 +18,7 @@ const DAY_MS: i64 = 86_400_000;
 const NUMBERS: [&str; 8] =
     ["calls", "input", "output", "reasoning", "cache_read", "cache_write", "guessed_input", "guessed_output"];
 
-/// Writes a change of what was spent.
+/// Writes a change of the sums.
 pub(super) fn apply(db: &Connection, change: &SpendChange) -> Result<(), StoreError> {
     match change {
         SpendChange::Put(it) => {
@@ -66,7 +66,7 @@ fn sums() -> String {
     NUMBERS.map(|it| format!("{it} = min({it} + excluded.{it}, {USAGE_SUM_MAX})")).join(", ")
 }
 
-/// The name under which a model of a task is summed: its own, unless there are too many already.
+/// Returns the name under which a model of a task is summed: its own, unless there are too many already.
 fn task_model<'a>(db: &Connection, task: &str, model: &'a str) -> Result<&'a str, StoreError> {
     let known = "SELECT 1 FROM counted_task WHERE task = ?1 AND model = ?2";
     if db.prepare_cached(known)?.exists(params![task, model])? {
@@ -77,7 +77,7 @@ fn task_model<'a>(db: &Connection, task: &str, model: &'a str) -> Result<&'a str
     Ok(if models < USAGE_MODELS_MAX { model } else { OTHER_MODELS })
 }
 
-/// The same of a day.
+/// Returns the name under which a model is summed on a day.
 fn day_model<'a>(db: &Connection, day: i64, worker: &str, model: &'a str) -> Result<&'a str, StoreError> {
     let known = "SELECT 1 FROM counted_day WHERE day = ?1 AND worker = ?2 AND model = ?3";
     if db.prepare_cached(known)?.exists(params![day, worker, model])? {
@@ -88,7 +88,7 @@ fn day_model<'a>(db: &Connection, day: i64, worker: &str, model: &'a str) -> Res
     Ok(if models < USAGE_MODELS_MAX { model } else { OTHER_MODELS })
 }
 
-/// The sums that a query asks for, a row for each model: of tasks the newest, of others all, within a bound.
+/// Returns the sums that a query asks for, a row for each model: for tasks the newest, for others all, within a bound.
 pub(super) fn sums_of(db: &Connection, query: &UsageQuery) -> Result<Vec<CountedRow>, StoreError> {
     let since = query.since.map_or(i64::MIN, |it| it.0);
     let first_day = since.div_euclid(DAY_MS);
@@ -131,7 +131,7 @@ pub(super) fn sums_of(db: &Connection, query: &UsageQuery) -> Result<Vec<Counted
     Ok(found)
 }
 
-/// What was counted of a task, a row for each model.
+/// Returns the counts of a task, a row for each model.
 pub(super) fn of_task(db: &Connection, task: &TaskId) -> Result<Vec<CountedRow>, StoreError> {
     let sql = format!(
         "SELECT task, worker, 1, model, {} FROM counted_task WHERE task = ?1 ORDER BY model",
@@ -166,7 +166,7 @@ fn read(row: &Row<'_>, key: Box<str>) -> Result<CountedRow, StoreError> {
     })
 }
 
-/// Removes the sums of days that are too old to be asked for, at most `most` rows.
+/// Removes the sums of days that are too old for queries, at most `most` rows.
 pub(super) fn prune(db: &Connection, before: Timestamp, most: u32) -> Result<u32, StoreError> {
     let sql = "DELETE FROM counted_day WHERE (day, worker, model) IN
                (SELECT day, worker, model FROM counted_day WHERE day < ?1 ORDER BY day LIMIT ?2)";

@@ -34,7 +34,7 @@ pub(super) fn apply(db: &Connection, change: &CrewChange) -> Result<(), StoreErr
     }
 }
 
-/// Puts those events of a batch on the timeline that belong there.
+/// Puts the events of a batch that belong on the timeline there.
 pub(super) fn put_timeline(db: &Connection, events: &[Event]) -> Result<(), StoreError> {
     let mut insert = db.prepare_cached("INSERT INTO timeline VALUES (?1, ?2, ?3, ?4, ?5)")?;
     for event in events {
@@ -48,7 +48,7 @@ pub(super) fn put_timeline(db: &Connection, events: &[Event]) -> Result<(), Stor
     Ok(())
 }
 
-/// The ids among these whose events were imported.
+/// Returns the ids among these whose events were imported.
 pub(super) fn imported(db: &Connection, ids: &[String]) -> Result<BTreeSet<String>, StoreError> {
     let mut select = db.prepare_cached("SELECT 1 FROM imported WHERE id = ?1")?;
     let mut found = BTreeSet::new();
@@ -60,7 +60,7 @@ pub(super) fn imported(db: &Connection, ids: &[String]) -> Result<BTreeSet<Strin
     Ok(found)
 }
 
-/// Takes events off the timeline that have no bodies any more, and old signs of life.
+/// Removes events without bodies, and old signs of life, from the timeline.
 pub(super) fn prune_timeline(
     db: &Connection,
     pruned_to: EventSeq,
@@ -76,13 +76,13 @@ pub(super) fn prune_timeline(
     u32::try_from(beats).map_err(StoreError::damaged)
 }
 
-/// A page of the timeline.
+/// Returns a page of the timeline.
 pub(super) fn timeline(db: &Connection, query: &TimelineQuery) -> Result<Vec<StoredEvent>, StoreError> {
     let mut sql = String::from(
         "SELECT e.seq, e.at, e.kind, e.actor, e.task, e.body, e.hash, e.mac
          FROM timeline t CROSS JOIN event e ON e.seq = t.seq WHERE e.body IS NOT NULL",
     );
-    // The unary plus keeps a condition from choosing the index: the order does.
+    // The unary plus keeps a condition from choosing the index, which the order chooses.
     for (given, condition) in [
         (query.agent.is_some(), " AND t.agent = ?1"),
         (query.word.is_some(), " AND t.word = ?2"),
@@ -101,7 +101,7 @@ pub(super) fn timeline(db: &Connection, query: &TimelineQuery) -> Result<Vec<Sto
         TimelineOrder::OldestFirst => " ORDER BY t.seq LIMIT ?8",
     });
     let mut select = db.prepare_cached(&sql)?;
-    // A cursor is a caller's number; beyond what SQLite can count there is nothing.
+    // The cursor is a caller's number; one that is too large for SQLite finds nothing.
     let cursor = |seq: Option<EventSeq>| seq.map(|it| int(it.0).unwrap_or(i64::MAX));
     let values: [(usize, &dyn rusqlite::ToSql); 8] = [
         (1, &query.agent.as_deref()),

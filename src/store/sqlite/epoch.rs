@@ -1,9 +1,8 @@
 //! Recovery after damage: copies of the store, restoring from one, and numbers that were never issued before.
 //!
 //! The lost history had numbers, and other programs may have seen them: a file server has recorded a fence, a
-//! reader has a cursor. A store after a loss therefore begins an *epoch*: all numbers continue beyond every
-//! number that is known to have been issued, and the journal seals the gap, so that it verifies and is
-//! visible.
+//! reader has a cursor. A store after a loss therefore begins an *epoch*: all numbers continue beyond every number
+//! that is known to have been issued, and the journal seals the gap, so that it verifies and is visible.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -21,7 +20,7 @@ use provost_base::limits::{BACKUP_WAIT_MS_MAX, NUMBERS_SKIPPED};
 use provost_base::{ApplyId, EventSeq, HostId, Json, Secret, Ticket, Timestamp};
 use provost_domain::{Counters, Effect, Event, EventKind, provost};
 
-/// How soon a store that is held by another program is tried again.
+/// The interval in which a store that another program holds is tried again.
 const BACKUP_AGAIN_AFTER: Duration = Duration::from_millis(50);
 
 /// The store with which to continue.
@@ -29,9 +28,9 @@ const BACKUP_AGAIN_AFTER: Duration = Duration::from_millis(50);
 pub enum Restore<'a> {
     /// A copy that [`backup`] has made of this journal.
     From(&'a Path),
-    /// The same, also of another journal: of another repository, or of this one on another machine.
+    /// A copy, possibly of another journal: of another repository, or of this one on another machine.
     FromElsewhere(&'a Path),
-    /// The store that is there, without its newest history.
+    /// The present store, without its newest history.
     AsItIs,
     /// An empty store, without any history.
     Empty,
@@ -40,19 +39,19 @@ pub enum Restore<'a> {
 /// The result of a restore.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Restored {
-    /// Where the journal ends now.
+    /// The end of the journal now.
     pub head: Anchor,
     /// The last event that was kept.
     pub kept: EventSeq,
-    /// Where the damaged files are.
+    /// The path of the damaged files.
     pub aside: Option<PathBuf>,
 }
 
-/// Writes a copy of a store into one file, which must not exist, while a daemon may be at work. The journal's
-/// key is in it: without that, no copy can be gone on with.
+/// Writes a copy of a store into one file, which must not exist, while a daemon may be at work. The copy includes
+/// the journal's key: without it, no copy can be continued.
 ///
 /// # Errors
-/// When the store cannot be read or the file not be written; then there is no file.
+/// If the store cannot be read or the file cannot be written; then there is no file.
 pub fn backup(dir: &Path, to: &Path) -> Result<Anchor, StoreError> {
     let to = &files::to_be_made(to)?;
     let dir = files::existing_dir(dir)?;
@@ -68,9 +67,8 @@ pub fn backup(dir: &Path, to: &Path) -> Result<Anchor, StoreError> {
     copied.inspect_err(|_| drop(std::fs::remove_file(to)))
 }
 
-/// Whether a journal that ends at `head` has all that was acknowledged. A daemon that runs has put on record
-/// what it had acknowledged before it was asked for the backup; one that was killed has left that to the next
-/// start.
+/// Checks that a journal that ends at `head` has all acknowledged messages. A running daemon has recorded what it
+/// had acknowledged before it was asked for the backup; a killed daemon has left that to the next start.
 fn must_have_all(dir: &Path, db: &Connection, secret: &Secret, head: &Anchor) -> Result<(), StoreError> {
     let key = Key::new(secret);
     let messages = FileIntake::open(dir, &key, end_of_intake(db, &key, head)?)?.1.len();
@@ -86,7 +84,7 @@ fn copy(from: &Connection, secret: &Secret, to: &Path) -> Result<Anchor, StoreEr
     let work = Backup::new(from, &mut into)?;
     let until = Instant::now() + Duration::from_millis(BACKUP_WAIT_MS_MAX);
     loop {
-        // All at once, so that it is one moment's; writers go on meanwhile.
+        // All pages at once, so that the copy is of one moment; writers continue meanwhile.
         match work.step(-1)? {
             StepResult::Done => break,
             _ if Instant::now() > until => return Err(StoreError::Held),
@@ -104,12 +102,12 @@ fn copy(from: &Connection, secret: &Secret, to: &Path) -> Result<Anchor, StoreEr
     Ok(head)
 }
 
-/// Goes on after damage, with numbers that no program has seen. What was there is put aside, unless it
-/// is gone on with.
+/// Continues after damage, with numbers that no program has seen. The present store is put aside, unless it is the
+/// one that continues.
 ///
 /// # Errors
-/// [`StoreError::InUse`] while a daemon runs; otherwise why that cannot be gone on with. What was there is
-/// still there, under its own name or beside it.
+/// [`StoreError::InUse`] while a daemon runs; otherwise the reason why that store cannot be continued. The present
+/// store still exists then, under its own name or beside it.
 pub fn restore(
     dir: &Path,
     outside: Option<&Path>,
@@ -119,7 +117,7 @@ pub fn restore(
     let dir = files::state_dir(dir)?;
     let lease = Lease::take(&dir)?;
     let places = marks::places(&dir, outside);
-    // A key that cannot be read is put aside with the rest.
+    // An unreadable key is put aside with the rest.
     let before = files::journal_key(&dir).ok().flatten();
     let mut known = before.as_ref().map(|it| marks::read(&places, &Key::new(it))).unwrap_or_default();
     let from = match how {
@@ -152,8 +150,8 @@ pub fn restore(
     Ok(Restored { head, kept, aside })
 }
 
-/// Copies a backup beside the store, checks it, and takes its key out of it. It must be of the journal of `key` where there
-/// is one.
+/// Copies a backup beside the store, checks it, and takes its key out of it. It must be of the journal with `key`,
+/// if there is one.
 fn fetched(dir: &Path, path: &Path, key: Option<&Secret>) -> Result<Secret, StoreError> {
     let half = files::half(dir);
     files::fetch(path, &half)?;
@@ -183,7 +181,7 @@ fn fetched(dir: &Path, path: &Path, key: Option<&Secret>) -> Result<Secret, Stor
 }
 
 impl SqliteStore {
-    /// Leaps with all numbers beyond those that are known to have been given, and puts that on record.
+    /// Moves all numbers beyond those that are known to have been issued, and records that.
     fn begin_epoch(
         &mut self,
         why: &str,
@@ -200,9 +198,9 @@ impl SqliteStore {
             highest = higher(highest, Counters { event: mark.head.seq, ..mark.counters });
         }
         if known.all().next().is_none() {
-            // Nothing tells what was given after this: no store gives one each millisecond for as long as
-            // there are clocks. A reader that takes numbers as doubles still reads them exactly, up to 2 to
-            // the power of 53.
+            // Nothing shows which numbers were issued after this; but no store issues one each millisecond for as
+            // long as there have been clocks. A reader that takes numbers as doubles still reads them exactly, up
+            // to 2 to the power of 53.
             highest = higher(highest, at_least(u64::try_from(now.0).unwrap_or(0)));
         }
         let mut walk = Walk::whole(&self.key, checkpoints, read::gaps(&self.db)?, None);
@@ -249,12 +247,12 @@ impl SqliteStore {
     ) -> Result<(), StoreError> {
         self.wait_for(super::Waits::Full)?;
         let tx = self.db.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        // What speaks of events that are not there any more.
+        // Rows about events that no longer exist.
         for table in ["checkpoint", "timeline", "post", "inbox", "parked"] {
             tx.execute(&format!("DELETE FROM {table} WHERE seq > ?1"), [codec::int(kept.0)?])?;
         }
         search::forget_after(&tx, kept)?;
-        // What was owed then may have been done since, and a token that was good then may have been revoked.
+        // Effects that were owed then may have been carried out since, and a token that was valid then may have been revoked.
         settle_owed(&tx)?;
         tx.execute("DELETE FROM token", [])?;
         rows::put_gap(&tx, gap)?;
@@ -265,8 +263,8 @@ impl SqliteStore {
     }
 }
 
-/// Has nothing done that may have been done already: workers, pictures and jobs count as begun, so that the
-/// next start reports them lost, and hooks with their releases are settled, as are notices.
+/// Settles what may have been done already: workers, pictures and jobs count as begun, so that the next start
+/// reports them lost; hooks with their releases, and notices, are settled.
 fn settle_owed(tx: &Connection) -> Result<(), StoreError> {
     let mut select = tx.prepare("SELECT id, body FROM effect")?;
     let rows = select.query_map([], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?)))?;
@@ -281,7 +279,7 @@ fn settle_owed(tx: &Connection) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// What becomes of an owed effect that may have been carried out in a history that is lost.
+/// The fate of an owed effect that may have been carried out in a lost history.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Settled {
     /// It counts as begun, and is reported as lost.
@@ -296,25 +294,24 @@ pub(crate) fn settled(effect: &Effect) -> Settled {
     match effect {
         Effect::SpawnWorker { .. } | Effect::Capture { .. } | Effect::RunJob { .. } => Settled::Begun,
         Effect::RunHook { .. } | Effect::SignalAck { .. } | Effect::SendNotice { .. } => Settled::Gone,
-        // An end that was asked for holds, files are watched as long as their task goes on, and how far
-        // an apply came is seen in the files. Discarded files are removed also after a restore from an
-        // older backup.
+        // A requested end stays in force, files are watched as long as their task goes on, and the files show how
+        // far an apply came. Discarded files are removed even after a restore from an older backup.
         Effect::StopWorker { .. }
         | Effect::WatchFiles { .. }
         | Effect::WriteFiles { .. }
         | Effect::DropChanges { .. }
-        // Each entry says how far it came, and the trunk says the rest.
+        // Each entry has its progress on record, and the trunk shows the rest.
         | Effect::RunMerges { .. } => Settled::Owed,
     }
 }
 
-/// The largest one of each.
+/// Returns the largest number of each kind.
 #[cfg(feature = "postgres")]
 pub(crate) fn highest_of(all: &[Counters]) -> Counters {
     all.iter().fold(Counters::default(), |a, b| higher(a, *b))
 }
 
-/// The larger one of each.
+/// Returns the larger number of each kind.
 fn higher(a: Counters, b: Counters) -> Counters {
     Counters {
         event: a.event.max(b.event),
@@ -332,7 +329,7 @@ fn higher(a: Counters, b: Counters) -> Counters {
     }
 }
 
-/// Numbers that are given, from this one on.
+/// Returns counters in which every issued number is this one.
 fn at_least(n: u64) -> Counters {
     use provost_base::{ApprovalId, EffectId, Fence, MailSeq, PostSeq};
     Counters {

@@ -1,8 +1,8 @@
 //! Reads the events of the published server of Agent Protocol from its own database.
 //!
-//! Every program that works in the repository can write that file, so the daemon does not trust it: it opens
-//! the file for reading alone, without following links, with its triggers and views switched off, and each
-//! row has a bound.
+//! Every program that works in the repository can write that file, so the daemon does not trust it: it opens the
+//! file only for reading, without following links, with its triggers and views switched off, and each row has a
+//! bound.
 
 use std::path::Path;
 
@@ -14,7 +14,7 @@ use crate::StoreError;
 use provost_base::Timestamp;
 use provost_base::limits::{FOREIGN_DATABASE_BYTES_MAX, FOREIGN_PAGE, FOREIGN_ROW_BYTES_MAX};
 
-/// One row of its table.
+/// One row of that server's table.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ForeignEvent {
     /// Its row id in the table, by which pages continue.
@@ -25,24 +25,24 @@ pub struct ForeignEvent {
     pub at: Timestamp,
     /// The agent of the event, as that server names it.
     pub agent: String,
-    /// What happened, in that server's word.
+    /// The occurrence, in that server's word.
     pub action: String,
-    /// The file that it happened to, as that server has it.
+    /// The file that the event is about, as that server names it.
     pub resource: Option<String>,
-    /// The assignment that it happened for.
+    /// The assignment that the event belongs to.
     pub task: Option<String>,
-    /// Digest of what was there before.
+    /// The digest of the content before.
     pub before: Option<String>,
-    /// Digest of what was there afterwards.
+    /// The digest of the content afterwards.
     pub after: Option<String>,
-    /// JSON, if it is what it should be.
+    /// JSON, if the row is well-formed.
     pub metadata: Option<String>,
 }
 
-/// The next rows behind a place, oldest first.
+/// Returns the next rows after a place, oldest first.
 ///
 /// # Errors
-/// When it is no such database, or cannot be read.
+/// If it is not such a database, or cannot be read.
 pub fn foreign_events(path: &Path, after: i64) -> Result<Vec<ForeignEvent>, StoreError> {
     let meta = std::fs::symlink_metadata(path).map_err(StoreError::io(path))?;
     let unfit = |why: &str| StoreError::Unsafe { path: path.display().to_string().into(), why: why.into() };

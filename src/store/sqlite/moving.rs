@@ -1,4 +1,4 @@
-//! The file in the state folder where a whole state leaves it for a database, or comes from one.
+//! The file in the state folder while a whole state moves into a database, or out of one.
 
 use std::path::{Path, PathBuf};
 
@@ -14,11 +14,11 @@ use crate::{Anchor, Options, Store as _, StoreError, codec, migrations};
 use provost_base::{EventSeq, Timestamp};
 use provost_domain::{Counters, Settings, provost};
 
-/// A state that leaves the folder. It has been closed in order, and nothing else writes it.
+/// A state that leaves the folder. It has been closed in order, and no other process writes it.
 pub(crate) struct Leaving {
     store: SqliteStore,
     intake: Option<Box<dyn Intake>>,
-    /// When the newest event was.
+    /// The time of the newest event.
     pub(crate) until: Timestamp,
 }
 
@@ -26,8 +26,8 @@ impl Leaving {
     /// Starts the store and stops it again, which checks it as a start of the daemon does, and then the whole journal.
     ///
     /// # Errors
-    /// [`StoreError::InUse`] while a daemon runs, [`StoreError::NotOnRecord`] where messages are acknowledged that only a start puts on
-    /// record, and all that is wrong with the store.
+    /// [`StoreError::InUse`] while a daemon runs, [`StoreError::NotOnRecord`] if there are acknowledged messages
+    /// that only a start can record, and any defect of the store.
     pub(crate) fn open(dir: &Path, outside: Option<&Path>) -> Result<Self, StoreError> {
         let options = Options { outside: outside.map(Path::to_owned), ..Options::default() };
         let mut store = SqliteStore::open(dir, options)?;
@@ -66,7 +66,7 @@ impl Leaving {
         read::gaps(&self.store.db)
     }
 
-    /// The store's own facts that go along.
+    /// Returns the store's own facts that move along.
     pub(crate) fn facts(&self) -> Result<Vec<(&'static str, String)>, StoreError> {
         let mut found = Vec::new();
         for name in FACTS {
@@ -75,7 +75,7 @@ impl Leaving {
         Ok(found)
     }
 
-    /// How many rows there are in all.
+    /// Returns the number of all rows.
     pub(crate) fn count(&self) -> Result<u64, StoreError> {
         let mut all = 0;
         for table in tables() {
@@ -85,7 +85,7 @@ impl Leaving {
         Ok(all)
     }
 
-    /// Hands the rows of a table over, one by one.
+    /// Hands over the rows of a table, one by one.
     pub(crate) fn each(
         &self,
         table: &Table,
@@ -100,7 +100,7 @@ impl Leaving {
         Ok(())
     }
 
-    /// The state is elsewhere: the file gets this name, and no store goes on with it.
+    /// Renames the file, since the state is elsewhere now: no store continues with it.
     pub(crate) fn set_aside(self, name: &str) -> Result<(), StoreError> {
         let Self { store, intake, .. } = self;
         intake.into_iter().for_each(|mut it| it.clear());
@@ -143,23 +143,23 @@ fn cell(row: &Row<'_>, at: usize, kind: Kind) -> Result<Cell, StoreError> {
     })
 }
 
-/// A state that comes into the folder: a file beside the place of the store, which gets its name when everything is there.
+/// A state that comes into the folder: a file beside the store's place, which gets the store's name when everything is there.
 pub(crate) struct Arriving {
     db: Connection,
     dir: PathBuf,
 }
 
 impl Arriving {
-    /// A new file; what an interrupted move has left is removed.
+    /// Makes a new file; the remains of an interrupted move are removed.
     ///
     /// # Errors
-    /// When the file cannot be made.
+    /// If the file cannot be made.
     pub(crate) fn begin(dir: &Path, _lease: &Lease) -> Result<Self, StoreError> {
         let half = files::half(dir);
         files::remove_half(dir)?;
         files::new_private(&half)?;
         let mut db = connect(&half, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
-        // The file is thrown away where anything fails, and is on the disk before it gets its name.
+        // The file is thrown away if anything fails, and is on the disk before it gets its name.
         db.pragma_update(None, "journal_mode", "MEMORY")?;
         db.pragma_update(None, "synchronous", "OFF")?;
         migrations::migrate(&mut db)?;
@@ -170,7 +170,7 @@ impl Arriving {
     /// Writes rows of a table.
     ///
     /// # Errors
-    /// What SQLite says.
+    /// An error of SQLite.
     pub(crate) fn put(&self, table: &Table, rows: Vec<Vec<Cell>>) -> Result<(), StoreError> {
         let mut insert = self.db.prepare_cached(&table.insert)?;
         for row in rows {
@@ -179,10 +179,10 @@ impl Arriving {
         Ok(())
     }
 
-    /// Writes the rest, and checks everything. The file is on the disk then, and has no name yet that a store looks for.
+    /// Writes the rest, and checks everything. Then the file is on the disk, and does not have a store's name yet.
     ///
     /// # Errors
-    /// When the journal is not whole, or does not end at `head`.
+    /// If the journal is not whole, or does not end at `head`.
     pub(crate) fn end(
         self,
         key: &Key,

@@ -17,7 +17,7 @@ use provost_domain::{Change, PostChange, State};
 /// The key of the number after which the audit log begins.
 const LOG_FROM: &str = "post_log_from";
 
-/// Up to which number messages were pruned.
+/// The key of the number up to which messages were pruned.
 const PRUNED_TO: &str = "post_pruned_to";
 
 /// The statements that each message needs, looked up once for a batch.
@@ -59,7 +59,7 @@ pub(super) fn apply<'a>(
         }
         PostChange::PutMailbox(it) => {
             let row = params![it.slug.as_str(), text(it)?];
-            // In its place: most of what agents say changes this row, and one page is written less.
+            // The row is updated in place: most messages change this row, and one page less is written.
             let sql = "INSERT INTO correspondent VALUES (?1, ?2)
                        ON CONFLICT (slug) DO UPDATE SET body = excluded.body";
             put(db, sql, row)
@@ -68,7 +68,7 @@ pub(super) fn apply<'a>(
             for sql in [
                 "DELETE FROM correspondent WHERE slug = ?1",
                 "DELETE FROM footprint WHERE slug = ?1",
-                // What is in the inbox may be much: it is seen no more, and swept away bit by bit.
+                // The inbox may have many rows: they are no longer seen, and are removed in small portions.
                 "INSERT OR REPLACE INTO emptied SELECT slug, n FROM inbox WHERE slug = ?1 ORDER BY n DESC LIMIT 1",
             ] {
                 put(db, sql, params![slug.as_str()])?;
@@ -100,9 +100,8 @@ pub(super) fn apply<'a>(
     }
 }
 
-/// Of the changes of a batch, which ones leave nothing behind, since a later one undoes them: agents that
-/// publish much change their rows with each message, and what waits for an absent agent gives way to what is
-/// newer.
+/// Returns which changes of a batch leave no trace, since a later one undoes them: agents that publish much change
+/// their rows with each message, and posts that wait for an absent agent give way to newer ones.
 pub(super) fn undone(changes: &[Change]) -> Vec<bool> {
     let (mut rows, mut prints, mut unparked) = (HashSet::new(), HashSet::new(), HashMap::new());
     let mut undone = vec![false; changes.len()];
@@ -123,7 +122,7 @@ pub(super) fn undone(changes: &[Change]) -> Vec<bool> {
     undone
 }
 
-/// Everything but what was said.
+/// Loads everything except the messages' content.
 pub(super) fn load(db: &Connection, state: &mut State) -> Result<(), StoreError> {
     let mut slugs: Vec<Slug> = Vec::new();
     let mut apply = |change| state.apply(&Change::Post(change));
@@ -132,7 +131,7 @@ pub(super) fn load(db: &Connection, state: &mut State) -> Result<(), StoreError>
         apply(PostChange::PutMailbox(it));
     })?;
     each(db, "footprint", "", |it| apply(PostChange::PutWorkingSet(it)))?;
-    // Of those that were forgotten, cases of two have no use.
+    // Cases of agents that were forgotten are useless.
     each(db, "standoff", "", |it: Arc<Contention>| {
         if slugs.contains(&it.a) && slugs.contains(&it.b) {
             apply(PostChange::PutContention(it));
@@ -157,7 +156,7 @@ pub(super) fn load(db: &Connection, state: &mut State) -> Result<(), StoreError>
     Ok(())
 }
 
-/// Up to which number there is nothing to be seen in an inbox any more.
+/// Returns the number up to which an inbox shows no messages any more.
 fn floor(db: &Connection, slug: &Slug) -> Result<i64, StoreError> {
     let sql = "SELECT n FROM emptied WHERE slug = ?1";
     let emptied: Option<i64> =
@@ -169,8 +168,7 @@ fn pruned_to(db: &Connection) -> Result<i64, StoreError> {
     Ok(meta(db, PRUNED_TO)?.and_then(|it| it.parse().ok()).unwrap_or(0))
 }
 
-/// Takes away no more than `most` rows of inboxes that no reader can see any more; answers with
-/// how many that were.
+/// Removes at most `most` rows of inboxes that no reader can see any more; returns how many.
 pub(super) fn sweep(db: &Connection, most: u32) -> Result<u32, StoreError> {
     let pruned_to = pruned_to(db)?;
     let mut select = db.prepare_cached(
@@ -191,7 +189,7 @@ pub(super) fn sweep(db: &Connection, most: u32) -> Result<u32, StoreError> {
     Ok(most - left)
 }
 
-/// Forgets the places of what was pruned. Those in inboxes are swept away later.
+/// Forgets the places of pruned messages. Their rows in inboxes are removed later.
 pub(super) fn prune(db: &Connection, to: EventSeq) -> Result<(), StoreError> {
     let sql = "SELECT max(n) FROM (SELECT n FROM post WHERE seq <= ?1 ORDER BY n DESC LIMIT 1)";
     let last: Option<i64> = db.prepare_cached(sql)?.query_row([int(to.0)?], |row| row.get(0))?;
@@ -201,7 +199,7 @@ pub(super) fn prune(db: &Connection, to: EventSeq) -> Result<(), StoreError> {
     put(db, "DELETE FROM post WHERE n <= ?1", params![last])
 }
 
-/// Messages, oldest first, one by one: no more than `bytes_max` as stored, but always one.
+/// Passes messages on, oldest first, one by one: at most `bytes_max` bytes as stored, but always one.
 pub(super) fn each_letter(
     db: &Connection,
     which: &Letters,
@@ -228,7 +226,7 @@ pub(super) fn each_letter(
     }
 }
 
-/// A cursor is a caller's number; beyond what SQLite can count there is nothing.
+/// Returns a cursor for a caller's number; a number too large for SQLite finds nothing.
 fn cursor(after: PostSeq) -> i64 {
     int(after.0).unwrap_or(i64::MAX)
 }
@@ -244,7 +242,7 @@ fn page(
     let mut rows = select.query(from)?;
     let (mut any, mut bytes) = (false, 0_usize);
     while let Some(row) = rows.next()? {
-        // What was pruned has no body any more.
+        // A pruned message has no body.
         let Some(body) = row.get_ref(1)?.as_str_or_null().map_err(StoreError::damaged)? else { continue };
         bytes = bytes.saturating_add(body.len());
         if bytes > bytes_max && any {
@@ -259,7 +257,7 @@ fn page(
     Ok(())
 }
 
-/// After which number the newest messages begin that have no more than `bytes_max` bytes together.
+/// Returns the number after which the newest messages begin that have at most `bytes_max` bytes together.
 fn newest(db: &Connection, bytes_max: usize) -> Result<PostSeq, StoreError> {
     let sql = "SELECT post.n, octet_length(event.body) FROM post JOIN event ON event.seq = post.seq
                ORDER BY post.n DESC";

@@ -32,7 +32,7 @@ use provost_domain::{
 const EVENT: &str =
     "SELECT seq, at, kind, actor, task, body, hash, mac FROM event WHERE seq >= ?1 ORDER BY seq";
 
-/// Everything that is not history. The order of the tables does not matter: no row needs another one.
+/// Reads the state without history. The order of the tables does not matter: no row needs another one.
 pub(super) fn live(
     db: &Connection,
     settings: Settings,
@@ -140,7 +140,7 @@ pub(super) fn event_mac(db: &Connection, seq: EventSeq) -> Result<Option<Digest>
     Ok(mac.flatten())
 }
 
-/// When an event was; the epoch where it is not there.
+/// Returns the time of an event; the epoch if the event is missing.
 pub(super) fn event_time(db: &Connection, seq: EventSeq) -> Result<Timestamp, StoreError> {
     let mut select = db.prepare("SELECT at FROM event WHERE seq = ?1")?;
     let at = select.query_row([int(seq.0)?], |row| row.get(0)).optional()?;
@@ -151,7 +151,7 @@ pub(super) fn last_checkpoint(db: &Connection) -> Result<Option<Checkpoint>, Sto
     Ok(checkpoints(db, "ORDER BY seq DESC LIMIT 1")?.pop())
 }
 
-/// A checkpoint that cannot even be read counts as one with a broken seal.
+/// Returns checkpoints. One that cannot even be read counts as one with a broken seal.
 pub(super) fn checkpoints(db: &Connection, which: &str) -> Result<Vec<Checkpoint>, StoreError> {
     let sql = format!("SELECT seq, mac, pruned_to, counters, seal FROM checkpoint {which}");
     let mut select = db.prepare(&sql)?;
@@ -170,10 +170,10 @@ pub(super) fn checkpoints(db: &Connection, which: &str) -> Result<Vec<Checkpoint
     Ok(found)
 }
 
-/// Numbers that were passed over; of one that cannot even be read, the seal is broken.
+/// Returns the gaps of skipped numbers; one that cannot even be read has a broken seal.
 pub(super) fn gaps(db: &Connection) -> Result<Vec<Gap>, StoreError> {
     let mut found = Vec::new();
-    // A copy, or a store that only a reader has opened, may be of before there were any.
+    // A copy, or a store that only a reader has opened, may be older than gaps.
     let there: bool = db.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'gap'")?.exists([])?;
     if !there {
         return Ok(found);
@@ -189,13 +189,13 @@ pub(super) fn gaps(db: &Connection) -> Result<Vec<Gap>, StoreError> {
     Ok(found)
 }
 
-/// Whether the file's pages are what they should be.
+/// Checks that the file's pages are well-formed.
 pub(super) fn whole(db: &Connection) -> Result<(), StoreError> {
     let says: String = db.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
     if says == "ok" { Ok(()) } else { Err(StoreError::Malformed(says.into())) }
 }
 
-/// Where a journal ends in which nothing is wrong, from its beginning on.
+/// Returns the end of an intact journal, checked from its beginning.
 pub(super) fn whole_journal(db: &Connection, key: &Key) -> Result<Anchor, StoreError> {
     let mut walk = Walk::whole(key, checkpoints(db, "ORDER BY seq")?, gaps(db)?, None);
     walk_after(db, &mut walk)?;
@@ -203,14 +203,14 @@ pub(super) fn whole_journal(db: &Connection, key: &Key) -> Result<Anchor, StoreE
     Ok(walk.head())
 }
 
-/// Walks over all events after the head of `walk`; stops at the first that is wrong.
+/// Walks over all events after the head of `walk`; stops at the first defect.
 pub(super) fn walk_after(db: &Connection, walk: &mut Walk<'_>) -> Result<(), StoreError> {
     walk_seeing(db, walk, &mut |_| true).map(drop)
 }
 
-/// The same, and shows each event that holds; whether it has come to the end.
+/// Walks in the same way, and shows each intact event; returns whether the walk came to the end.
 fn walk_seeing(db: &Connection, walk: &mut Walk<'_>, see: &mut See<'_>) -> Result<bool, StoreError> {
-    // A walk over everything also has to see rows with numbers that cannot be.
+    // A walk over the whole journal must also see rows with impossible numbers.
     let from = if walk.head().seq.0 == 0 { i64::MIN } else { int(walk.next().0)? };
     let mut select = db.prepare(EVENT)?;
     let mut rows = select.query([from])?;
@@ -285,8 +285,7 @@ pub(super) fn tail(db: &Connection, key: &Key) -> Result<Tail, StoreError> {
     Ok(Tail { last, head, counters })
 }
 
-/// Looks whether a store can be gone on with, without changing anything; through the pages of a large one
-/// only where `all` says so.
+/// Checks whether a store can be used, without changing anything; the pages of a large one only if `all` says so.
 pub(crate) fn look(dir: &Path, outside: Option<&Path>, all: bool) -> Result<(), StoreError> {
     let dir = files::existing_dir(dir)?;
     let places = marks::places(&dir, outside);
@@ -294,20 +293,20 @@ pub(crate) fn look(dir: &Path, outside: Option<&Path>, all: bool) -> Result<(), 
     if !files::has_database(&dir) {
         return Ok(());
     }
-    // The marks first: the journal of a running daemon only grows.
+    // The marks come first: the journal of a running daemon only grows.
     let secret = files::journal_key(&dir)?;
     let key = secret.as_ref().map(Key::new);
     let known = key.as_ref().map(|it| marks::read(&places, it)).unwrap_or_default();
     let db = connect(&files::existing_database(&dir)?, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
     if migrations::check(&db)? == 0 {
-        // All that was in it was in the log beside it, which is gone.
+        // All of its content was in the log beside it, which is gone.
         let behind = |it: &Mark| Err(known.behind(it.head, EventSeq(0)));
         return known.least().map_or(Ok(()), behind);
     }
     if all || files::is_small(&dir) {
         whole(&db)?;
     }
-    // One moment, so that what is committed meanwhile is not half seen.
+    // In one snapshot, a concurrent commit is not half seen.
     let tx = db.unchecked_transaction()?;
     let print = rows::meta(&tx, "journal_key")?;
     let Some(key) = key else { return print.map_or(Ok(()), |_| Err(StoreError::Key(no_key(&dir)))) };
@@ -328,7 +327,7 @@ pub(super) fn reached(db: &Connection, known: &FoundMarks, head: Anchor) -> Resu
     {
         return Err(known.behind(least.head, head.seq));
     }
-    // The mark of an empty journal, and one in numbers that were passed over, have no event.
+    // The mark of an empty journal, and one within skipped numbers, have no event.
     match event_mac(db, least.head.seq)? {
         Some(mac) if mac != least.head.mac => Err(StoreError::Tampered {
             seq: least.head.seq,
@@ -387,7 +386,7 @@ impl Reader for SqliteReader {
 
     fn events_after(&mut self, seq: EventSeq, limit: u16) -> Result<Vec<StoredEvent>, StoreError> {
         let mut select = self.db.prepare_cached(&format!("{EVENT} LIMIT ?2"))?;
-        // A cursor is a caller's number; beyond what SQLite can count there is nothing.
+        // The cursor is a caller's number; one that is too large for SQLite finds nothing.
         let from = int(seq.0.saturating_add(1)).unwrap_or(i64::MAX);
         let mut rows = select.query(params![from, limit])?;
         let (mut events, mut bytes) = (Vec::new(), 0_usize);
@@ -437,7 +436,7 @@ impl Reader for SqliteReader {
     }
 
     fn search(&mut self, query: &SearchQuery) -> Result<Found, StoreError> {
-        // What is pruned meanwhile is still there, or nothing of it is.
+        // In one snapshot, a concurrent pruning is seen either completely or not at all.
         let tx = self.db.transaction_with_behavior(TransactionBehavior::Deferred)?;
         search::search(&tx, query)
     }
@@ -466,7 +465,7 @@ impl SqliteReader {
             return Ok(Verdict::CannotCheck("the journal's key is missing".into()));
         };
         let key = Key::new(&secret);
-        // One transaction, so that what is committed meanwhile is not half seen.
+        // In one transaction, a concurrent commit is not half seen.
         let tx = self.db.transaction_with_behavior(TransactionBehavior::Deferred)?;
         if rows::meta(&tx, "journal_key")?.is_some_and(|it| it != key.fingerprint().to_string()) {
             return Ok(Verdict::CannotCheck(wrong_key(&self.dir)));

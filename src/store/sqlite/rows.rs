@@ -26,7 +26,7 @@ pub(super) fn apply(db: &Connection, changes: &[Change], finished: &mut i64) -> 
             Change::AmendTask(task) => {
                 let row = params![task.id().as_str(), text(task)?];
                 put(db, "UPDATE task SET body = ?2 WHERE id = ?1 AND live = 0", row)?;
-                // The end of a run whose task was taken back comes late.
+                // The end of a run whose task was cancelled comes late.
                 usage::count(db, task)?;
             }
             Change::PutAgent(it) => {
@@ -84,7 +84,7 @@ pub(super) fn apply(db: &Connection, changes: &[Change], finished: &mut i64) -> 
             }
             Change::DropEffect(id) => put(db, "DELETE FROM effect WHERE id = ?1", params![int(id.0)?])?,
             Change::Crew(change) => crew::apply(db, change)?,
-            // All but the last are memory's alone; the last count of a batch is written once.
+            // All of these but the last are in memory only; the last count of a batch is written once.
             Change::Beat(..)
             | Change::CameBy(..)
             | Change::At(..)
@@ -108,7 +108,7 @@ pub(super) fn apply(db: &Connection, changes: &[Change], finished: &mut i64) -> 
     Ok(())
 }
 
-/// Writes a change of locks, intents or contracts.
+/// Writes a change to locks, intents or contracts.
 fn coordinated(db: &Connection, change: &Change) -> Result<(), StoreError> {
     match change {
         Change::PutLock(it) => {
@@ -131,7 +131,7 @@ fn coordinated(db: &Connection, change: &Change) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Only what is to last is kept.
+/// Writes a switch, if it is a lasting one.
 fn put_switch(db: &Connection, worker: &AgentId, to: Option<&Switched>) -> Result<(), StoreError> {
     match to.filter(|it| it.is_lasting()) {
         Some(to) => {
@@ -142,7 +142,7 @@ fn put_switch(db: &Connection, worker: &AgentId, to: Option<&Switched>) -> Resul
     }
 }
 
-/// Writes a change of the passkeys on record.
+/// Writes a change to the passkeys on record.
 fn put_passkey(db: &Connection, change: &PasskeyChange) -> Result<(), StoreError> {
     match change {
         PasskeyChange::Put(it) => {
@@ -153,12 +153,12 @@ fn put_passkey(db: &Connection, change: &PasskeyChange) -> Result<(), StoreError
         PasskeyChange::Standing(it) => {
             put(db, "INSERT OR REPLACE INTO passkey_reset VALUES (1, ?1)", params![text(it)?])
         }
-        // It is made with the store, and stays.
+        // It is made with the store, and never changes.
         PasskeyChange::Daemon(_) => Ok(()),
     }
 }
 
-/// Writes a change of the browsers that are told.
+/// Writes a change to the browsers that get notices.
 fn put_push(db: &Connection, change: &PushChange) -> Result<(), StoreError> {
     match change {
         PushChange::Put(it) => {
@@ -168,7 +168,7 @@ fn put_push(db: &Connection, change: &PushChange) -> Result<(), StoreError> {
     }
 }
 
-/// Writes a change of a job.
+/// Writes a change to a job.
 fn put_job(db: &Connection, change: &JobChange) -> Result<(), StoreError> {
     match change {
         JobChange::Put(it) => {
@@ -211,7 +211,7 @@ fn put_uses(db: &Connection, uses: &Uses) -> Result<(), StoreError> {
     put(db, "INSERT OR REPLACE INTO uses VALUES (?1, ?2, ?3)", row)
 }
 
-/// Comes before the changes: one command may owe what a later one of the same batch settles.
+/// Writes owed effects. This comes before the changes: one command may owe an effect that a later one of the same batch settles.
 pub(super) fn put_effects(db: &Connection, effects: &[(EffectId, Effect)]) -> Result<(), StoreError> {
     for (id, effect) in effects {
         put(db, "INSERT INTO effect VALUES (?1, ?2, 0)", params![int(id.0)?, text(effect)?])?;
@@ -237,11 +237,11 @@ pub(super) fn put_events(db: &Connection, events: &[StoredEvent]) -> Result<(), 
     Ok(())
 }
 
-/// Those that are not as they were; one that has no row yet is zero.
+/// Writes the counters that have changed; one without a row counts as zero.
 pub(super) fn put_counters(db: &Connection, before: &Counters, now: &Counters) -> Result<(), StoreError> {
     for ((name, value), (_, stored)) in named(now).into_iter().zip(named(before)) {
         if value != stored {
-            // A row is changed in its place, so that only its page is written, and no page of an index.
+            // A row is changed in place, so that only its page is written, and no page of an index.
             let sql =
                 "INSERT INTO counter VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET value = excluded.value";
             put(db, sql, params![name, int(value)?])?;
@@ -283,7 +283,7 @@ pub(super) fn put_checkpoint(db: &Connection, it: &Checkpoint) -> Result<(), Sto
     put(db, "INSERT OR REPLACE INTO checkpoint VALUES (?1, ?2, ?3, ?4, ?5)", row)
 }
 
-/// The value of one of the store's own few facts.
+/// Returns one of the store's own few facts.
 pub(super) fn meta(db: &Connection, name: &str) -> Result<Option<String>, StoreError> {
     let mut select = db.prepare_cached("SELECT value FROM meta WHERE name = ?1")?;
     Ok(select.query_row([name], |row| row.get(0)).optional()?)
@@ -303,7 +303,7 @@ pub(super) fn prune_tasks(
     let old = "DELETE FROM task WHERE rowid IN
                (SELECT rowid FROM task WHERE live = 0 AND at < ?1 ORDER BY at LIMIT ?2) RETURNING id";
     let gone = forget(db, old, params![cutoff.0, most])?;
-    // The newest one that is too many, and all before it; nothing where there are not that many.
+    // The newest task beyond the limit, and all before it; none if there are not that many.
     let many = "DELETE FROM task WHERE rowid IN
                 (SELECT rowid FROM task WHERE live = 0 AND finished_seq <=
                  (SELECT finished_seq FROM task WHERE live = 0 ORDER BY finished_seq DESC LIMIT 1 OFFSET ?1)
@@ -325,8 +325,8 @@ fn forget(db: &Connection, delete: &str, which: impl rusqlite::Params) -> Result
     Ok(gone.len())
 }
 
-/// Takes the bodies of events from before `cutoff`, strictly in order, so that one number says how far. Those of passkeys stay: what a
-/// passkey has signed later is checked with them, and they are as few as a person makes.
+/// Removes the bodies of events from before `cutoff`, strictly in order, so that one number says how far. Those
+/// about passkeys stay: later signatures are checked with them, and there are only as many as a person makes.
 pub(super) fn prune_events(
     db: &Connection,
     cutoff: Timestamp,

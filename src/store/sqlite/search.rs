@@ -1,13 +1,13 @@
-//! What people search by words: tasks, messages between agents, and events.
+//! The search by words: tasks, messages between agents, and events.
 //!
 //! ```text
 //!   event ---index, a bite at a time---> search_event   (rowid: the event's number)
 //!     |  its task as it is then -------> search_task    (rowid: by searched_task)
 //!     +--pruned, with its task: leaves both in the same transaction
 //! ```
-//! The index has words and no texts: what is shown of a hit is read from the rows themselves, so that nothing is found that is
-//! not there any more. It is made by [`index`] behind the commits, which costs a commit nothing, and is made again from the
-//! events where it is missing.
+//! The index has words and no texts: the shown part of a hit is read from the rows themselves, so that no hit
+//! outlives its row. [`index`] makes it after the commits, so that it costs a commit nothing; if it is missing, it
+//! is made again from the events.
 
 use rusqlite::{Connection, OptionalExtension, params};
 
@@ -23,12 +23,12 @@ use provost_domain::{Event, EventKind, Task};
 /// The key of the last event whose words are in the index.
 const SEARCHED_TO: &str = "searched_to";
 
-/// Up to which event there is an index.
+/// Returns the last event in the index.
 pub(super) fn indexed_to(db: &Connection) -> Result<EventSeq, StoreError> {
     Ok(EventSeq(meta(db, SEARCHED_TO)?.and_then(|it| it.parse().ok()).unwrap_or(0)))
 }
 
-/// Takes up to `most` further events into the index; answers with the last one, and whether there are more.
+/// Indexes up to `most` further events; returns the last one, and whether there are more.
 pub(super) fn index(db: &Connection, most: u32) -> Result<(EventSeq, bool), StoreError> {
     let from = indexed_to(db)?;
     let mut select = db.prepare_cached(
@@ -41,7 +41,7 @@ pub(super) fn index(db: &Connection, most: u32) -> Result<(EventSeq, bool), Stor
         last = EventSeq(nat(row.get(0)?)?);
         count += 1;
         let (kind, actor): (String, String) = (row.get(1)?, row.get(2)?);
-        // What was pruned has no body any more, and its task is gone or has told of itself since.
+        // A pruned event has no body, and its task is gone or has later events.
         let Some(body) = row.get_ref(4)?.as_str_or_null().map_err(StoreError::damaged)? else { continue };
         bytes = bytes.saturating_add(body.len());
         let said = words_of(&serde_json::from_str(body).map_err(StoreError::damaged)?);
@@ -61,7 +61,7 @@ pub(super) fn index(db: &Connection, most: u32) -> Result<(EventSeq, bool), Stor
     Ok((last, count > 0 && (count == most || bytes >= INDEX_BITE_BYTES_MAX)))
 }
 
-/// Takes a task as it is now into the index, in the place of what it was before.
+/// Indexes a task in its present form, instead of its earlier one.
 fn index_task(db: &Connection, id: &str) -> Result<(), StoreError> {
     let body: Option<String> = db
         .prepare_cached("SELECT body FROM task WHERE id = ?1")?
@@ -93,7 +93,7 @@ pub(super) fn forget_task(db: &Connection, id: &str) -> Result<(), StoreError> {
     put(db, "DELETE FROM searched_task WHERE id = ?1", params![id])
 }
 
-/// Forgets what comes after an event, of a store that goes on from there.
+/// Forgets the events after `kept`, for a store that continues from there.
 pub(super) fn forget_after(db: &Connection, kept: EventSeq) -> Result<(), StoreError> {
     if indexed_to(db)? > kept {
         put(db, "DELETE FROM search_event WHERE rowid > ?1", params![int(kept.0)?])?;
@@ -102,7 +102,7 @@ pub(super) fn forget_after(db: &Connection, kept: EventSeq) -> Result<(), StoreE
     Ok(())
 }
 
-/// What has all the words of a query, newest first.
+/// Returns the rows with all words of a query, newest first.
 pub(super) fn search(db: &Connection, query: &SearchQuery) -> Result<Found, StoreError> {
     let mut found = Found { indexed_to: indexed_to(db)?, ..Found::default() };
     if query.takes(HitKind::Task) && query.before.is_none() {

@@ -1,9 +1,9 @@
-//! Sums of what runs have used, as their workers report it: a row for each day, worker and model, and one for
-//! each finished task that is kept.
+//! Sums of the usage of runs, as their workers report it: a row for each day, worker and model, and one for each
+//! finished task that is kept.
 //!
-//! A sum grows in the commit that ends the task, so that reading it costs what it holds and not what has
-//! happened. All numbers and names are claims of workers: each has a bound, and a worker that invents models
-//! fills one row with the rest of them.
+//! A sum grows in the commit that ends the task, so that the cost of reading it depends on its size and not on the
+//! history. All numbers and names are claims of workers: each has a bound, and a worker that invents models fills
+//! one row with the rest of them.
 
 use rusqlite::{Connection, Row, params};
 
@@ -18,7 +18,7 @@ use provost_domain::{Task, Usage};
 /// A day in milliseconds. Days are those of UTC.
 const DAY_MS: i64 = 86_400_000;
 
-/// The name under which models are summed that are too many.
+/// The name under which models are summed when there are too many.
 const OTHERS: &str = "(others)";
 
 /// Counts a finished task, once: its end, or the report that came after it.
@@ -70,12 +70,12 @@ pub(super) fn count(db: &Connection, task: &Task) -> Result<(), StoreError> {
     put(db, &sql, params![day, worker, model, input, output, reasoning, cache_read, cache_write, cost])
 }
 
-/// Whether anything is there to be summed; a model's name alone is nothing.
+/// Checks whether there are numbers to sum; a model's name alone is not usage.
 fn has_numbers(used: &Usage) -> bool {
     *used != Usage { model: used.model.clone(), ..Usage::default() }
 }
 
-/// The name under which a model is summed on a day: its own, unless the worker has named too many already.
+/// Returns the name under which a model is summed on a day: its own, unless the worker has named too many already.
 fn room_for<'a>(db: &Connection, day: i64, worker: &str, model: &'a str) -> Result<&'a str, StoreError> {
     let known = "SELECT 1 FROM usage_day WHERE day = ?1 AND worker = ?2 AND model = ?3";
     if db.prepare_cached(known)?.exists(params![day, worker, model])? {
@@ -86,7 +86,7 @@ fn room_for<'a>(db: &Connection, day: i64, worker: &str, model: &'a str) -> Resu
     Ok(if models < USAGE_MODELS_MAX { model } else { OTHERS })
 }
 
-/// The sums that a query asks for, the dearest first.
+/// Returns the sums that a query asks for, by cost, highest first.
 pub(super) fn sums(db: &Connection, query: &UsageQuery) -> Result<Vec<UsageRow>, StoreError> {
     let since = query.since.map_or(i64::MIN, |it| it.0);
     let first_day = since.div_euclid(DAY_MS);
@@ -137,7 +137,7 @@ fn read(row: &Row<'_>, by: UsageBy) -> Result<UsageRow, StoreError> {
     let number = |at: usize| -> Result<Option<u64>, StoreError> {
         row.get::<_, Option<i64>>(at)?.map(nat).transpose()
     };
-    // One name is told, of several none.
+    // A single name is returned; several are returned as `None`.
     let only = |at: usize| -> Result<Option<Box<str>>, StoreError> {
         let is_only = row.get::<_, i64>(at + 1)? == 1;
         let name = row.get::<_, Option<String>>(at)?.filter(|it| is_only && !it.is_empty());
@@ -155,7 +155,7 @@ fn read(row: &Row<'_>, by: UsageBy) -> Result<UsageRow, StoreError> {
     Ok(UsageRow { key, worker: only(1)?, runs: number(5)?.unwrap_or(0), used })
 }
 
-/// Removes the sums of days that are too old to be asked for, at most `most` rows.
+/// Removes the sums of days that are too old for queries, at most `most` rows.
 pub(super) fn prune(db: &Connection, before: Timestamp, most: u32) -> Result<u32, StoreError> {
     let sql = "DELETE FROM usage_day WHERE (day, worker, model) IN
                (SELECT day, worker, model FROM usage_day WHERE day < ?1 ORDER BY day LIMIT ?2)";
