@@ -12,14 +12,14 @@ use cap_std::fs::{Dir, OpenOptions};
 use provost_system as system;
 use provost_transport::Stream;
 
-/// One notification's folder, by its name: a file of it that is open would keep the hook from moving it.
+/// One notification's folder, known by its name: an open handle would keep the hook from moving it.
 pub(super) struct Folder {
     base: PathBuf,
     name: String,
 }
 
 impl Folder {
-    /// Makes it below `base`, which is made too if it is missing.
+    /// Makes the folder below `base`, which is made too if it is missing.
     ///
     /// # Errors
     /// The system's; a `base` that others can enter.
@@ -51,7 +51,7 @@ impl Folder {
         file.into_std().write_all(content)
     }
 
-    /// Has a file appear under another name, which must not be taken.
+    /// Makes a file appear under another name, which must not be taken.
     ///
     /// # Errors
     /// The system's.
@@ -61,7 +61,7 @@ impl Folder {
         folder.remove_file(from)
     }
 
-    /// Removes it.
+    /// Removes the folder.
     ///
     /// # Errors
     /// The system's.
@@ -74,7 +74,7 @@ impl Folder {
     }
 }
 
-/// The folder of all notifications' folders, made if it is missing.
+/// Opens the folder that holds all notifications' folders, and makes it if it is missing.
 ///
 /// # Errors
 /// The system's, or that others can enter it.
@@ -87,10 +87,10 @@ pub(super) fn open_base(base: &Path) -> io::Result<Dir> {
     Dir::open_ambient_dir(base, ambient_authority())
 }
 
-/// The pipe admits no other user's.
+/// Always true, since the pipe admits no other user's process.
 pub(super) fn is_this_users(_stream: &Stream) -> bool {
     true
 }
 
-/// A pipe that is closed with something unread is no failure to its peer.
+/// Does nothing: closing a pipe with unread bytes is no failure to its peer.
 pub(super) fn take_what_was_said(_peer: &Stream) {}
