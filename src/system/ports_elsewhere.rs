@@ -1,4 +1,4 @@
-//! The process that listens at a port: on systems whose tables are not read, none is known.
+//! The process that listens at a port: unknown on systems whose tables are not read.
 
 /// The owner of a socket that listens at a port.
 #[derive(Clone, PartialEq, Eq, Debug)]
