@@ -41,7 +41,7 @@ use provost_workspace::Versions;
 use provost_workspace::collect::ChangesRoom;
 use provost_workspace::work_trees::WorkTrees;
 
-/// The limit of simultaneous runs for a worker without one: more than `limits.workers` can be.
+/// The most simultaneous runs of a worker that speaks ACP: more than `limits.workers` can be.
 const WORKERS_MOST: u32 = 256;
 /// The user whose list of passkeys comes before a person's own.
 const ROOT: u32 = 0;
