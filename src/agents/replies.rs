@@ -130,7 +130,7 @@ pub fn unread_review(reply: &str) -> Review {
 /// whole reply, its last block of JSON, and the last object in it that has `member`.
 ///
 /// # Errors
-/// The fault of the first of them, or that there is none.
+/// The fault of the first of them, or that the reply has no such object.
 pub fn reply_as(
     reply: &str,
     member: &str,
@@ -236,7 +236,7 @@ pub fn as_markdown(answer: &str) -> &str {
     unfenced(answer, &["markdown", "md", ""])
 }
 
-/// Returns new text of some code without the fence around all of it, which agents add whatever they are told. Without
+/// Returns new text of some code without the fence around all of it, which agents add even if they are told not to. Without
 /// a fence, white space at both ends stays.
 pub fn as_code<'a>(answer: &'a str, language: &str) -> &'a str {
     let inner = unfenced(answer, &[]);

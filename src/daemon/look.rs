@@ -47,7 +47,7 @@ impl Daemon {
     }
 
     /// Checks whether the folder that the daemon serves is gone, or is another one now. A folder that cannot be examined counts as
-    /// present. The file system may take for ever, as a network file system does whose server is gone: meanwhile the daemon serves
+    /// present. The file system may never return, as a network file system whose server is gone: meanwhile the daemon serves
     /// signals, and begins no second check.
     pub(super) async fn is_without_its_repository(&mut self) -> bool {
         let root = &self.start.places.root;

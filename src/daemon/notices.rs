@@ -50,7 +50,7 @@ pub(super) fn both(
 }
 
 impl Daemon {
-    /// Answers with the key with which browsers subscribe. Reads it from a file in a task of its own, so that no other order waits.
+    /// Sends the key with which browsers subscribe. Reads it from a file in a task of its own, so that no other order waits.
     pub(super) fn say_push_key(&self, reply: oneshot::Sender<Result<String, String>>) {
         let sender = self.sender.clone();
         // The asker may be gone.

@@ -17,7 +17,7 @@ const FINDINGS_SHOWN: usize = 20;
 /// Makes the plan that a run of this worker would have.
 ///
 /// # Errors
-/// The reason why there is none, for a person.
+/// The reason why no plan can be made, for a person.
 pub fn rehearse(asked: Rehearse) -> Result<Rehearsed> {
     let places = &asked.places;
     let vault = Vault::at(places.secrets());

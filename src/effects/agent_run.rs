@@ -361,7 +361,7 @@ pub(super) fn input(task: &Task, profile: &Profile) -> Option<Vec<u8>> {
     profile.reads_its_goal().then(|| task.order.goal.as_bytes().to_vec())
 }
 
-/// The parts of a run that are to be kept.
+/// The plan of what is kept of a run.
 pub(super) struct CollectionPlan {
     task: TaskId,
     reader: Reader,

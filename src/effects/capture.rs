@@ -54,7 +54,7 @@ impl Captures {
         let _swept = tokio::task::spawn_blocking(move || capture_config.sweep()).await;
     }
 
-    /// Ends a picture that is owed from before this daemon's start: tells the agent that asked for it that there is none.
+    /// Ends a picture that is owed from before this daemon's start: tells the agent that asked for it that there is no picture.
     pub(super) fn lost(self: &Arc<Self>, effect: EffectId, task: TaskId) {
         let handle = self.handle.clone();
         self.handle.tracker.spawn(async move {

@@ -23,7 +23,7 @@ pub struct CaptureConfig {
     pub backend: Option<Backend>,
     /// Format of the picture, as a file extension.
     pub format: &'static str,
-    /// The folder for the pictures, or the reason why there is none.
+    /// The folder for the pictures, or the reason why no folder can be used.
     pub folder: Result<ScreenshotFolder, String>,
     /// A folder of the daemon's own for unfinished pictures; emptied at start.
     pub staging: PathBuf,

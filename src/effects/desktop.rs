@@ -343,7 +343,7 @@ impl Question {
     }
 }
 
-/// Returns the person's first response to a notice; `None` when the notice is to be closed.
+/// Returns the person's first response to a notice; `None` when the daemon closes the notice, or no response can come.
 async fn first_response(
     notification: &Arc<NotificationHandle>,
     close: &CancellationToken,

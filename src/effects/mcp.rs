@@ -175,7 +175,7 @@ impl Tap {
 }
 
 impl Seen {
-    /// Examines the bytes that were read; `false` when no more are to be read.
+    /// Examines the bytes that were read; `false` if the caller shall read no more.
     fn look(&mut self, bytes: &[u8]) -> bool {
         self.total = self.total.saturating_add(bytes.len());
         for part in bytes.split_inclusive(|byte| *byte == b'\n') {

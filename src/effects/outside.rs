@@ -54,7 +54,7 @@ enum LaunchMode {
     ByInterpreter,
 }
 
-/// All findings, which the jail makes read-only or of which changes are reported.
+/// All findings: the jail makes them read-only, or the daemon reports their changes.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Outside {
     /// Files and folders, absolute.

@@ -32,7 +32,7 @@ use provost_jail::{
 use provost_vault::Vault;
 use provost_workspace::work_trees::WorkTrees;
 
-/// Variables in which secrets travel; no worker gets them, whatever its profile says.
+/// Variables in which secrets travel; no worker gets them, even if its profile names them.
 const SECRETS: [&str; 1] = ["DEVIT_SECRET"];
 const OUR_PREFIX: &str = "PROVOST_";
 

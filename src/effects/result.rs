@@ -250,7 +250,7 @@ fn members(details: Option<&Json>) -> Map<String, Value> {
     }
 }
 
-/// Fails a result of which only a part was kept, however well the worker has ended.
+/// Fails a result if only a part of it was kept, however well the worker has ended.
 pub(super) fn in_part(outcome: Outcome, harvest: &Changeset) -> Outcome {
     if outcome.failure.is_some() || outcome.status != Status::Completed {
         return outcome;

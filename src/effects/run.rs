@@ -35,7 +35,7 @@ use provost_jail::{
 /// How long the output of a run that is over is kept for its followers before other outputs may replace it.
 const OUTPUT_KEPT: Duration = Duration::from_secs(60);
 
-/// A run that is to start once, and whose effect is pending.
+/// A run with a pending effect; it starts once.
 pub(super) struct Once {
     pub(super) workers: Arc<Workers>,
     pub(super) effect: EffectId,

@@ -58,7 +58,7 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// Checks whether a limit is zero, or whether more output is to be kept than the bound allows.
+    /// Checks whether a limit is zero, that of open files below 3, or the output to keep beyond its bound.
     pub(super) fn are_wrong(&self) -> bool {
         let numbers = [
             self.file_bytes,

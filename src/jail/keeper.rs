@@ -1,6 +1,6 @@
 //! The daemon's side of a running worker: starts the supervisor, follows it, and ends it.
 //!
-//! One task for each worker owns the socket to the supervisor and waits for whichever comes first: the worker's end,
+//! One task for each worker owns the socket to the supervisor and waits for the first of three: the worker's end,
 //! its time limit, or an order from [`Running`]. Closing the socket is the kill switch. The supervisor takes the
 //! socket's end as the order to kill everything, so that it works alike for a stopped task, a dropped [`Running`], a runtime
 //! that shuts down and a daemon that was killed.

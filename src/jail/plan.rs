@@ -493,7 +493,7 @@ impl Plan {
         self
     }
 
-    /// Checks whether a layer is to be left out. Never true in released programs.
+    /// Checks whether a layer is left out. Never true in released programs.
     #[cfg(any(target_os = "linux", windows))]
     pub(super) fn lacks(&self, layer: Layer) -> bool {
         cfg!(any(debug_assertions, feature = "layers-off")) && self.without.contains(&layer)

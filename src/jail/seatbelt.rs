@@ -42,7 +42,7 @@ const READABLE: [&str; 12] = [
     "/Applications/Xcode.app/Contents/Developer",
 ];
 
-/// Single files, and directories on the way to readable ones, of which only the directory's own entry can be read.
+/// Single files, and directories on the way to readable ones: only the directory's own entry can be read.
 const READABLE_ALONE: [&str; 9] =
     ["/", "/dev/null", "/dev/random", "/dev/urandom", "/dev/zero", "/etc", "/private", "/tmp", "/var"];
 

@@ -68,7 +68,7 @@ impl Want {
     }
 }
 
-/// One file that is to be written.
+/// One file to write or to remove.
 #[derive(Clone, Debug)]
 pub struct FileWrite {
     /// The artifact's id.
@@ -91,7 +91,7 @@ pub struct FileWrite {
 pub type Sides = (Option<Digest>, Option<(Digest, Option<u32>)>);
 
 impl FileWrite {
-    /// Checks whether the file is to be removed.
+    /// Checks whether the file shall be removed.
     pub fn is_removal(&self) -> bool {
         matches!(self.want, Want::Gone { .. })
     }

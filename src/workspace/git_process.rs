@@ -72,8 +72,8 @@ impl Answer {
     }
 }
 
-/// Returns git in a folder of a repository whose top is `outer`. From the daemon's environment it gets only the places of
-/// the user's configuration, and `PATH`.
+/// Returns git in a folder of a repository whose top is `outer`. From the daemon's environment it gets only the variables that
+/// lead to the user's, the system's and the temporary folders, and `PATH` without the folders in `outer`.
 pub(super) fn git(outer: &Path, folder: &Path) -> Result<Command, GitError> {
     let program = system::find_program_outside("git", &[outer]).ok_or(GitError::NoGit)?;
     let mut git = Command::new(program);

@@ -2,7 +2,7 @@
 //!
 //! The repository's configuration is the user's, but a worker's file `.gitattributes` chooses among its filters. So every
 //! configured filter is switched off, as are hooks, the file system monitor and every transport. From the daemon's environment git
-//! gets only the places of the user's configuration, and a `git` that lies in the workspace is not used.
+//! gets only the places of the user's configuration and a `PATH` without folders of the workspace; a `git` that lies there is not used.
 #![forbid(unsafe_code)]
 
 use std::ffi::OsString;

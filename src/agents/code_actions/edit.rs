@@ -47,7 +47,7 @@ impl AgentService {
     /// Returns the file of a selection with new text in its place. Blocking.
     ///
     /// # Errors
-    /// The reason why there is none, as a sentence.
+    /// The reason why there is no new file, as a sentence.
     pub(crate) fn refactored(&self, plan: &CodePlan, new: &str) -> Result<CodeEdit, String> {
         let same = || no_change("the answer is the code as it was");
         let Some(file) = &plan.file else {

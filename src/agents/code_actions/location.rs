@@ -17,7 +17,7 @@ pub(super) struct Found {
     pub(super) file: Option<RepoPath>,
     /// The name of the buffer, without folders.
     pub(super) name: String,
-    /// The text of the file, or the reason why there is none.
+    /// The text of the file, or the reason why it cannot be had.
     pub(super) text: Result<String, String>,
     /// The digest of the file's state, to recognise later changes; `None` if it is unknown.
     pub(super) was: Option<Digest>,

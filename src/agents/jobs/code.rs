@@ -102,7 +102,7 @@ impl JobRunner {
                         return Ok(review);
                     }
                 }
-                // There is an answer already, whatever its form.
+                // The reply already counts as an answer, although its form is wrong.
                 Err(Stop::Failed(why)) => {
                     tracing::debug!(job = %self.job.id, why, "a review was not put right")
                 }

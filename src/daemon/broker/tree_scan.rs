@@ -1,7 +1,7 @@
 //! Scans one work tree: finds the files that are changed there, as git reports them, and the folders in
 //! which more could change.
 //!
-//! git is called so that it takes no lock, writes no index and starts no program, whatever configuration it
+//! git is called so that it takes no lock, writes no index and starts no program, under any configuration that it
 //! finds. The call names the folder of the repository, so that no pointer in the work tree leads git to
 //! another one, and switches off the filters that are configured there.
 

@@ -30,7 +30,7 @@ const SERVICES: [&str; 4] =
 /// Messages to browsers, as the configuration has them.
 #[derive(Clone)]
 pub struct PushSending {
-    /// The contact for push services; a sentence if there is none.
+    /// The contact for push services, or a sentence that says why it is missing.
     pub subject: Result<String, String>,
     /// Push services in addition to the usual ones.
     pub hosts: Vec<Destination>,

@@ -41,7 +41,7 @@ impl Shares {
                 let has = fs::read_to_string(entry.path())?;
                 limits.push((name, has.trim().parse::<u64>().map_err(io::Error::other)? / parts));
             } else if name.ends_with("_namespaces") && name != "max_mnt_namespaces" {
-                // Mounts that are not attached yet, of which a root directory is built, count as mount
+                // A root directory is built of mounts that are not attached yet, and these count as mount
                 // namespaces.
                 namespaces.push(name);
             }

@@ -142,7 +142,7 @@ impl Growth {
         self.repositories.is_some() && self.newcomers.as_ref().is_none_or(Newcomers::is_full)
     }
 
-    /// Goes on walking until the given moment, and returns the kind of space of which there is too much.
+    /// Goes on walking until the given moment, and returns the kind of space that is used beyond its limit.
     pub(super) fn look(&mut self, until: Instant) -> Option<Space> {
         let began = Instant::now();
         if began < self.rest_until {

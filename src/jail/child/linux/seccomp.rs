@@ -206,7 +206,7 @@ fn compile(rules: Rules, answer: i32) -> Result<BpfProgram, BackendError> {
     SeccompFilter::new(rules, SeccompAction::Allow, answer, arch)?.try_into()
 }
 
-/// Answers "no such call" to x32 numbers, which would otherwise pass for this architecture's own: none of them exists for a worker.
+/// Makes every x32 call fail with "no such call": its number would otherwise pass for one of this architecture's own.
 fn without_x32(mut program: BpfProgram) -> BpfProgram {
     if cfg!(target_arch = "x86_64") {
         let load_number = sock_filter { code: 0x20, jt: 0, jf: 0, k: 0 };
@@ -277,7 +277,7 @@ fn sockets(rules: &mut Rules, tier: Tier) -> Result<(), BackendError> {
 }
 
 fn deny(rules: &mut Rules, calls: &[c_long]) {
-    // A call without conditions is refused whatever its arguments are.
+    // A call without conditions is refused with any arguments.
     rules.extend(calls.iter().map(|call| (*call, Vec::new())));
 }
 
