@@ -31,23 +31,23 @@ pub struct ConfiguredAgent {
     pub description: Box<str>,
     /// The kind of work, such as `BUILD`.
     pub capability: Box<str>,
-    /// The place that editors show for it, from the configuration.
+    /// The place that editors show for the agent, from the configuration.
     pub region: Box<str>,
-    /// The form of its result.
+    /// The form of the agent's result.
     pub output: AgentOutput,
-    /// The format of its standard output.
+    /// The format of the agent's standard output.
     pub reader: Reader,
-    /// The number of its tasks that may run at the same time.
+    /// The number of the agent's tasks that may run at the same time.
     pub parallel: u32,
-    /// The time limit of its tasks.
+    /// The time limit of the agent's tasks.
     pub timeout: Ttl,
-    /// The methods that it may be asked for, as patterns.
+    /// The methods that the agent may be asked for, as patterns.
     pub methods: Vec<Box<str>>,
-    /// Whether its entry enables it.
+    /// Whether the agent's entry enables it.
     pub enabled: bool,
-    /// The reason why it cannot be used, if there is one.
+    /// The reason why the agent cannot be used, if there is one.
     pub trouble: Option<Box<str>>,
-    /// The steps around its work in an execution.
+    /// The steps around the agent's work in an execution.
     pub rounds: Rounds,
 }
 
@@ -67,7 +67,7 @@ pub struct Rounds {
 }
 
 impl ConfiguredAgent {
-    /// Checks whether it may be asked for a method, such as `code.review`.
+    /// Checks whether the agent may be asked for a method, such as `code.review`.
     pub fn takes(&self, method: &str) -> bool {
         self.methods.iter().any(|pattern| {
             let domain = pattern.strip_suffix('*').and_then(|it| it.strip_suffix('.'));
@@ -78,7 +78,7 @@ impl ConfiguredAgent {
 }
 
 impl ConfiguredAgent {
-    /// Returns the reason why it cannot be asked, given its switch.
+    /// Returns the reason why the agent cannot be asked, given its switch.
     fn is_no_use(&self, switch: Switch) -> Option<&str> {
         match (&self.trouble, self.enabled) {
             (_, false) => Some("it is switched off: `enabled = false` in its entry"),

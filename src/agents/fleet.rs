@@ -13,17 +13,17 @@ use provost_domain::{Refusal, Switch, TaskState, Usage};
 pub struct FleetAgent {
     /// The name of the worker, and of the agent.
     pub id: AgentId,
-    /// Its name for people.
+    /// The agent's name for people.
     pub name: Box<str>,
     /// A text for people about the agent's purpose.
     pub description: Box<str>,
     /// The kind of work, by which editors choose.
     pub capability: Box<str>,
-    /// The place that editors show for it, from the configuration.
+    /// The place that editors show for the agent, from the configuration.
     pub region: Box<str>,
-    /// The number of its tasks that may run at the same time.
+    /// The number of the agent's tasks that may run at the same time.
     pub max_parallel: u32,
-    /// Whether its entry enables it.
+    /// Whether the agent's entry enables it.
     pub enabled: bool,
 }
 
@@ -33,11 +33,11 @@ pub type Fleet = Arc<[FleetAgent]>;
 /// Whether an agent could begin now.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Availability {
-    /// It could begin a task at once.
+    /// The agent could begin a task at once.
     Available,
-    /// As many tasks of it run as may run.
+    /// As many tasks of the agent run as may run.
     Busy,
-    /// It is disabled or switched off, or its program is missing.
+    /// The agent is disabled or switched off, or its program is missing.
     Offline,
 }
 
@@ -50,11 +50,11 @@ pub(super) struct Tally(Mutex<BTreeMap<AgentId, Usage>>);
 pub struct FleetMember {
     /// The agent's entry in the configuration.
     pub agent: FleetAgent,
-    /// Whether it could begin now.
+    /// Whether the agent could begin now.
     pub availability: Availability,
-    /// The number of its tasks that run.
+    /// The number of the agent's tasks that run.
     pub running: usize,
-    /// Whether a command has switched it off.
+    /// Whether a command has switched the agent off.
     pub switch: Switch,
     /// The use that its jobs have reported since the daemon's start.
     pub used: Option<Usage>,

@@ -250,7 +250,7 @@ pub fn as_code<'a>(answer: &'a str, language: &str) -> &'a str {
 /// or the only block between words.
 ///
 /// # Errors
-/// The reason why it cannot be found, as a part of a sentence.
+/// The reason why the new text cannot be found, as a part of a sentence.
 pub fn code_in<'a>(answer: &'a str, language: &str, sent: &str) -> Result<&'a str, String> {
     let inner = as_code(answer, language);
     let has_fences = |text: &str| text.lines().any(|line| line.starts_with("```"));

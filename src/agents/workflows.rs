@@ -42,22 +42,22 @@ impl Pattern {
 pub struct Workflow {
     /// The id: `domain:name`.
     pub id: Box<str>,
-    /// Its name for people.
+    /// The workflow's name for people.
     pub name: Box<str>,
-    /// A text for people about its purpose.
+    /// A text for people about the workflow's purpose.
     pub description: Box<str>,
-    /// The order in which its steps are taken.
+    /// The order in which the steps are taken.
     pub pattern: Pattern,
     /// The most decisions of a supervisor, or tries of a maker.
     pub max_rounds: u32,
-    /// Its steps, in the order of the file.
+    /// The steps, in the order of the file.
     pub steps: Vec<Step<Option<Box<str>>>>,
-    /// The place of its definition: `FILE:LINE`.
+    /// The place of the workflow's definition: `FILE:LINE`.
     pub place: Box<str>,
 }
 
 impl Workflow {
-    /// Returns the part of its id before the colon.
+    /// Returns the part of the workflow's id before the colon.
     pub fn domain(&self) -> &str {
         self.id.split(':').next().unwrap_or_default()
     }
@@ -78,7 +78,7 @@ pub struct Step<Who> {
     pub until: Vec<Box<str>>,
     /// The most times that the agent is asked.
     pub max_rounds: u32,
-    /// The phase that it belongs to.
+    /// The phase that the step belongs to.
     pub phase: PhaseName,
 }
 
@@ -89,22 +89,22 @@ pub struct Assignee {
     pub shown: Box<str>,
     /// The worker that runs, which is the agent's name.
     pub worker: AgentId,
-    /// The beginning of its prompts; `None` if there is none.
+    /// The beginning of the agent's prompts; `None` if the agent has no preamble.
     pub preamble: Option<Box<str>>,
 }
 
 /// A workflow that a client has started, kept with its job.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Flow {
-    /// The order in which its steps are taken.
+    /// The order in which the steps are taken.
     pub pattern: Pattern,
     /// The most decisions of a supervisor, or tries of a maker.
     pub max_rounds: u32,
-    /// Its steps, with their resolved agents.
+    /// The steps, with their resolved agents.
     pub steps: Vec<Step<Assignee>>,
     /// The input of this run.
     pub inputs: Inputs,
-    /// Its urgency, in the editor's word.
+    /// The urgency of the job, in the editor's word.
     pub priority: Option<Box<str>>,
 }
 

@@ -30,7 +30,7 @@ pub(super) use surroundings::surroundings;
 /// Returns the profile of a worker, with the settings of an agent if it is one.
 ///
 /// # Errors
-/// The reason why it cannot be used, as a sentence.
+/// The reason why the agent cannot be used, as a sentence.
 pub(super) fn profile(profile: Profile, agent: Option<&config::AgentConfig>) -> Result<Profile, String> {
     let Some(agent) = agent else { return Ok(profile) };
     if !agent.enabled {

@@ -17,9 +17,9 @@ type Looked = std::io::Result<Option<FolderNumber>>;
 /// The state of the folder that the daemon serves.
 #[derive(Default)]
 pub(super) struct Root {
-    /// Whether it was missing at the last check.
+    /// Whether the folder was missing at the last check.
     is_gone: bool,
-    /// Its number in its file system; `None` before the first check, and on systems without stable numbers.
+    /// The folder's number in its file system; `None` before the first check, and on systems without stable numbers.
     number: Option<FolderNumber>,
     /// The check that is under way.
     look: Option<tokio::task::JoinHandle<Looked>>,

@@ -143,7 +143,7 @@ fn clear(folder: &Folder) {
 /// Removes what an earlier daemon has left behind. Links are removed, never followed. Blocks.
 ///
 /// # Errors
-/// The system's.
+/// The system's error.
 pub(super) fn sweep(base: &Path) -> io::Result<()> {
     let base = folder::open_base(base)?;
     for entry in base.entries()? {

@@ -59,7 +59,7 @@ impl Folder {
     /// Writes a file that must not be there yet.
     ///
     /// # Errors
-    /// The system's.
+    /// The system's error.
     pub(super) fn write_new(&self, name: &str, content: &[u8]) -> io::Result<()> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         File::from(fs::openat(&self.handle, name, flags, Mode::RUSR | Mode::WUSR)?).write_all(content)
@@ -68,7 +68,7 @@ impl Folder {
     /// Makes a file appear under another name, which must not be taken.
     ///
     /// # Errors
-    /// The system's.
+    /// The system's error.
     pub(super) fn give_its_name(&self, from: &str, to: &str) -> io::Result<()> {
         fs::linkat(&self.handle, from, &self.handle, to, AtFlags::empty())?;
         Ok(fs::unlinkat(&self.handle, from, AtFlags::empty())?)
@@ -77,7 +77,7 @@ impl Folder {
     /// Removes the folder: by its handle first, in case it has been moved away, then by its name.
     ///
     /// # Errors
-    /// The system's.
+    /// The system's error.
     pub(super) fn remove(&self) -> io::Result<()> {
         // The hook may have removed the folder's permissions.
         let _shut = fs::fchmod(&self.handle, Mode::RWXU);
@@ -91,7 +91,7 @@ impl Folder {
 /// Opens the folder that holds all notifications' folders, and makes it if it is missing.
 ///
 /// # Errors
-/// The system's, or that others can enter it.
+/// The system's error, or that others can enter it.
 pub(super) fn open_base(base: &Path) -> io::Result<Dir> {
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(base)?;
     let folder = fs::open(base, FOLDER, Mode::empty())?;

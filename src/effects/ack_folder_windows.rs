@@ -45,7 +45,7 @@ impl Folder {
     /// Writes a file that must not be there yet.
     ///
     /// # Errors
-    /// The system's.
+    /// The system's error.
     pub(super) fn write_new(&self, name: &str, content: &[u8]) -> io::Result<()> {
         let file = self.open()?.open_with(name, OpenOptions::new().write(true).create_new(true))?;
         file.into_std().write_all(content)
@@ -54,7 +54,7 @@ impl Folder {
     /// Makes a file appear under another name, which must not be taken.
     ///
     /// # Errors
-    /// The system's.
+    /// The system's error.
     pub(super) fn give_its_name(&self, from: &str, to: &str) -> io::Result<()> {
         let folder = self.open()?;
         folder.hard_link(from, &folder, to)?;
@@ -64,7 +64,7 @@ impl Folder {
     /// Removes the folder.
     ///
     /// # Errors
-    /// The system's.
+    /// The system's error.
     pub(super) fn remove(&self) -> io::Result<()> {
         open_base(&self.base)?.remove_dir_all(&self.name)
     }
@@ -77,7 +77,7 @@ impl Folder {
 /// Opens the folder that holds all notifications' folders, and makes it if it is missing.
 ///
 /// # Errors
-/// The system's, or that others can enter it.
+/// The system's error, or that others can enter it.
 pub(super) fn open_base(base: &Path) -> io::Result<Dir> {
     system::make_private_folders(base)?;
     system::private(base).map_err(|why| {

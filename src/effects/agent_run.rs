@@ -385,7 +385,7 @@ impl CollectionPlan {
     /// Keeps the changes and the answer, and returns the changes. Blocking.
     ///
     /// # Errors
-    /// The reason why they are lost.
+    /// The reason why the changes and the answer are lost.
     pub(super) fn keep(
         &self,
         private: &RunFolders,

@@ -48,7 +48,7 @@ pub(super) struct OpenPart {
 pub(super) struct Command {
     /// The variables that are set for the command or before it.
     pub(super) variables: Vec<(String, String)>,
-    /// Its name and its arguments.
+    /// The program's name and its arguments.
     pub(super) words: Vec<ShellWord>,
 }
 

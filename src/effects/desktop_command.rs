@@ -15,7 +15,7 @@ pub enum DesktopSystem {
 pub struct DesktopCommand {
     /// The program, by its whole path.
     pub program: String,
-    /// Its arguments.
+    /// The program's arguments.
     pub args: Vec<String>,
     /// Variables that the program gets in addition to those of the daemon.
     pub variables: Vec<(&'static str, String)>,

@@ -80,7 +80,7 @@ pub(super) type Named = BTreeMap<PathBuf, Missing>;
 pub(super) enum Unreadable {
     /// The worker is refused, and the user has to mend the configuration first.
     IsRefused,
-    /// It is ignored: git runs nothing there, and no worker can mend it.
+    /// The configuration is ignored: git runs nothing there, and no worker can mend it.
     RunsNothing,
 }
 

@@ -178,7 +178,7 @@ impl Notices {
     /// Sends a sample to an address now, and returns its answer in words.
     ///
     /// # Errors
-    /// The reason why it was not delivered, in words.
+    /// The reason why the sample was not delivered, in words.
     pub async fn try_out(&self, name: &str) -> Result<String, String> {
         let target = self.target(name).await.ok_or_else(|| match push_id(name) {
             None => {

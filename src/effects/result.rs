@@ -61,11 +61,11 @@ pub enum End {
     Code(i32),
     /// This signal ended the process.
     Signal(i32),
-    /// It took longer than [`TaskRun::limit`].
+    /// The run took longer than [`TaskRun::limit`].
     TimedOut,
-    /// All its processes together had more memory than allowed.
+    /// All processes of the run together had more memory than allowed.
     OverMemory,
-    /// Its directories or temporary files grew by more than allowed.
+    /// The run's directories or temporary files grew by more than allowed.
     OverSpace(Space),
     /// The supervisor of the run died, so the run was killed.
     SupervisorLost,
@@ -73,11 +73,11 @@ pub enum End {
     ProtectionLost,
     /// The run made a git repository in its workspace, and was ended for that; the place, in words.
     RepositoryMade(Box<str>),
-    /// It was stopped, for this reason.
+    /// The run was stopped, for this reason.
     Stopped(Box<str>),
     /// The daemon went away while it ran, for this reason.
     Lost(&'static str),
-    /// It was not started.
+    /// The process was not started.
     NotStarted(Failure),
     /// The daemon spoke with the worker, which has answered.
     Told(Spoken),

@@ -17,7 +17,7 @@ use provost_base::limits::SEEN_FILES_MAX;
 pub enum ChangeKind {
     /// The file is new.
     Created,
-    /// It was written, or replaced by another file.
+    /// The file was written, or replaced by another file.
     Changed,
     /// The file is gone.
     Deleted,

@@ -65,7 +65,7 @@ impl Bell {
 pub(super) struct Watch {
     subscription: Subscription,
     root: PathBuf,
-    /// The reason why it does not watch any more.
+    /// The reason why the folders are not watched any more.
     pub(super) broken: Option<String>,
 }
 

@@ -116,24 +116,24 @@ impl Supervisor {
 /// The reason why a worker is not running any more.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum ExitReason {
-    /// It ended by itself with this code.
+    /// The worker ended by itself with this code.
     Code(i32),
-    /// A signal ended it: its own fault, or a limit.
+    /// A signal ended the worker: its own fault, or a limit.
     Signal(i32),
-    /// Its wall time was over.
+    /// The worker's wall time was over.
     TimedOut,
-    /// It was stopped, or its [`Running`] was dropped.
+    /// The worker was stopped, or its [`Running`] was dropped.
     Cancelled,
-    /// All its processes together had more memory than allowed.
+    /// All processes of the worker together had more memory than allowed.
     OverMemory,
-    /// Its directories or temporary files grew by more than allowed.
+    /// The worker's directories or temporary files grew by more than allowed.
     OverSpace(Space),
     /// A protected file was replaced from outside (`git config` does that), which removed its protection. The
     /// worker was ended within a tenth of a second; a person should look at the file.
     ProtectionLost,
     /// The worker made a repository, which it may not.
     RepositoryMade,
-    /// Its supervisor died; all processes that were left have been killed.
+    /// The worker's supervisor died; all processes that were left have been killed.
     #[default]
     SupervisorLost,
 }

@@ -31,7 +31,7 @@ pub struct MachineSupport {
 /// A way out that is known and not closed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct KnownOpen {
-    /// Its name in `docs/escapes.md`; of tier `job`, in `docs/windows.md`.
+    /// The name of the way out in `docs/escapes.md`; of tier `job`, in `docs/windows.md`.
     pub attempt: &'static str,
     /// The action that a worker can take there.
     pub what: &'static str,

@@ -90,21 +90,21 @@ pub enum DoorSocket {
 pub struct Draft {
     /// The program that is executed, recognised by device, inode and digest.
     pub program: Program,
-    /// Its arguments, without its own name.
+    /// The program's arguments, without its own name.
     pub args: Vec<String>,
     /// All variables of the worker; it inherits none.
     pub environment: Environment,
-    /// The directory in which it starts: one of `writable`, or a directory beneath one.
+    /// The directory in which the worker starts: one of `writable`, or a directory beneath one.
     pub cwd: ResolvedPath,
-    /// Directories that it may change. At least one.
+    /// Directories that the worker may change. At least one.
     pub writable: Vec<ResolvedPath>,
-    /// Directories and files that it may read in addition to the system's.
+    /// Directories and files that the worker may read in addition to the system's.
     pub read_only: Vec<ResolvedPath>,
     /// Paths beneath each of `writable` that stay read-only, in addition to git's and the agents' settings.
     pub guards: Vec<Guard>,
     /// Whether `writable` is a copy, in which no program of the host looks for its settings.
     pub is_copy: bool,
-    /// Its access to the repositories at the top of `writable`.
+    /// The worker's access to the repositories at the top of `writable`.
     pub git: Git,
     /// The repositories that may exist there; one more ends the run. `None` if the worker may make repositories.
     pub repositories: Option<Repositories>,
@@ -428,29 +428,29 @@ pub struct Plan {
 pub enum Topic {
     /// The program that is executed, and its digest.
     Program,
-    /// The directory in which it starts.
+    /// The directory in which the worker starts.
     Directory,
-    /// The directories that it may change.
+    /// The directories that the worker may change.
     Write,
-    /// The paths that it may read in addition to the system's directories.
+    /// The paths that the worker may read in addition to the system's directories.
     Read,
-    /// The paths that stay read-only inside of its writable directories.
+    /// The paths that stay read-only inside of the worker's writable directories.
     Protected,
-    /// Its rights in repositories.
+    /// The worker's rights in repositories.
     Git,
-    /// The paths that it sees empty.
+    /// The paths that the worker sees empty.
     Masked,
-    /// Its home directory, and the files that it finds there.
+    /// The worker's home directory, and the files that it finds there.
     Home,
-    /// The names (never the values) of its variables.
+    /// The names (never the values) of the worker's variables.
     Environment,
-    /// The network that it may reach.
+    /// The network that the worker may reach.
     Network,
-    /// Its way to the daemon, if it has one.
+    /// The worker's way to the daemon, if it has one.
     Door,
-    /// The tier of its jail.
+    /// The tier of the worker's jail.
     Tier,
-    /// Its limits.
+    /// The worker's limits.
     Limits,
 }
 

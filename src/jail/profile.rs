@@ -46,20 +46,20 @@ pub struct Profile {
     pub allowed_models: Vec<String>,
     /// Extra environment, by name.
     pub env: BTreeMap<String, String>,
-    /// Secrets that it may get: each with its name and the digest of the way in which it is given.
+    /// Secrets that the worker may get: each with its name and the digest of the way in which it is given.
     pub secrets: Vec<(String, Digest)>,
-    /// Folders outside the workspace that it may read (toolchains).
+    /// Folders outside the workspace that the worker may read (toolchains).
     pub read_only: Vec<PathBuf>,
-    /// Paths in the workspace that stay read-only for it, in addition to the usual ones.
+    /// Paths in the workspace that stay read-only for the worker, in addition to the usual ones.
     pub protect: Vec<RepoPath>,
     /// Command lines that run outside of any jail, in the workspace: the files that they name there stay
     /// read-only, too.
     pub run_outside: Vec<String>,
-    /// Its access to the repository that it works in; in a copy's repository it may do anything.
+    /// The worker's access to the repository that it works in; in a copy's repository it may do anything.
     pub git: Git,
-    /// Whether its tasks work in the workspace or in a copy.
+    /// Whether the worker's tasks work in the workspace or in a copy.
     pub copies: Copies,
-    /// Its limits, if they differ from the usual ones.
+    /// The worker's limits, if they differ from the usual ones.
     pub bounds: Bounds,
     /// Set for an agent that editors ask.
     pub agent: Option<AsAgent>,
@@ -82,11 +82,11 @@ pub enum Copies {
 /// The additional settings of a worker that is an agent of the configuration.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct AsAgent {
-    /// Whether it reads its goal on its standard input; otherwise the goal is an argument.
+    /// Whether the agent reads its goal on its standard input; otherwise the goal is an argument.
     pub by_stdin: bool,
     /// The format of its standard output.
     pub reader: Reader,
-    /// Whether its changes in its copy are kept.
+    /// Whether the agent's changes in its copy are kept.
     pub edits: bool,
     /// The number of its tasks that may run at the same time.
     pub parallel: u32,

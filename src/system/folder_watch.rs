@@ -96,7 +96,7 @@ struct Subscriber {
 
 /// The reason why a folder is not watched.
 enum Unwatched {
-    /// It is no folder any more.
+    /// The path is no folder any more.
     Gone,
     /// There is no room for another watch, in words.
     Full(String),
@@ -157,7 +157,7 @@ impl Subscription {
     /// Subscribes to everything below a folder, on systems that can report it. On others, cover each folder.
     ///
     /// # Errors
-    /// The reason why it is not watched, in words.
+    /// The reason why the folder is not watched, in words.
     pub fn tree(&self, top: &Path) -> Result<(), String> {
         if ONE_BY_ONE {
             return Ok(());

@@ -82,7 +82,7 @@ fn rename_inside(dir: &Dir, from: &str, to: &str, flags: RenameFlags) -> io::Res
 /// Returns the permissions of a file; `None` on a system without such a number.
 ///
 /// # Errors
-/// The system's.
+/// The system's error.
 pub fn mode_of(file: &File) -> io::Result<Option<u32>> {
     Ok(Some(file.metadata()?.permissions().mode() & 0o777))
 }
@@ -91,7 +91,7 @@ pub fn mode_of(file: &File) -> io::Result<Option<u32>> {
 /// user's rights by it.
 ///
 /// # Errors
-/// The system's.
+/// The system's error.
 pub fn set_mode(file: &File, mode: u32) -> io::Result<()> {
     file.set_permissions(std::fs::Permissions::from_mode(mode & 0o777))
 }
@@ -99,7 +99,7 @@ pub fn set_mode(file: &File, mode: u32) -> io::Result<()> {
 /// Makes new and removed names in a folder survive a loss of power.
 ///
 /// # Errors
-/// The system's.
+/// The system's error.
 pub fn sync_folder(dir: &Dir) -> io::Result<()> {
     // A handle that was opened for finding names cannot be synced.
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;

@@ -72,7 +72,7 @@ pub fn name_inside(_dir: &Dir, _from: &str, _to: &str) -> io::Result<()> {
 /// Returns `None`: this system has no such number.
 ///
 /// # Errors
-/// It never fails.
+/// Never: nothing is read.
 pub fn mode_of(_file: &File) -> io::Result<Option<u32>> {
     Ok(None)
 }
@@ -80,7 +80,7 @@ pub fn mode_of(_file: &File) -> io::Result<Option<u32>> {
 /// Does nothing: this system has no such number.
 ///
 /// # Errors
-/// It never fails.
+/// Never: nothing is tried.
 pub fn set_mode(_file: &File, _mode: u32) -> io::Result<()> {
     Ok(())
 }
@@ -88,7 +88,7 @@ pub fn set_mode(_file: &File, _mode: u32) -> io::Result<()> {
 /// Does nothing: this system keeps names by itself.
 ///
 /// # Errors
-/// It never fails.
+/// Never: nothing is tried.
 pub fn sync_folder(_dir: &Dir) -> io::Result<()> {
     Ok(())
 }

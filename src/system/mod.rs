@@ -57,11 +57,11 @@ pub use ways::Ways;
 /// A process with a controlling terminal.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Screen {
-    /// Its process id.
+    /// The process id.
     pub pid: u32,
-    /// The folder in which it runs.
+    /// The folder in which the process runs.
     pub folder: PathBuf,
-    /// When it was started, accurate to a hundredth of a second.
+    /// The time when the process was started, accurate to a hundredth of a second.
     pub began: std::time::SystemTime,
 }
 
@@ -99,7 +99,7 @@ pub fn find_program(name: &str) -> Option<PathBuf> {
 /// Returns the text of a file of at most `most` bytes. A file that is no plain file is an error, without waiting for a pipe.
 ///
 /// # Errors
-/// The reason why it cannot be read.
+/// The reason why the file cannot be read.
 pub fn short_text(path: &Path, most: u64) -> io::Result<String> {
     use std::io::Read as _;
     let file =
@@ -116,7 +116,7 @@ pub fn short_text(path: &Path, most: u64) -> io::Result<String> {
 /// Returns the beginning of a plain file, at most `most` bytes, and whether that is the whole file. Does not wait.
 ///
 /// # Errors
-/// The system's, or that it is no plain file.
+/// The system's error, or that it is no plain file.
 pub fn beginning(path: &Path, most: u64) -> io::Result<(Vec<u8>, bool)> {
     use std::io::Read as _;
     let file = plain_file(path)?;
@@ -129,7 +129,7 @@ pub fn beginning(path: &Path, most: u64) -> io::Result<(Vec<u8>, bool)> {
 /// Opens a plain file for reading. Does not wait for a pipe or a device in its place.
 ///
 /// # Errors
-/// The system's, or that it is no plain file.
+/// The system's error, or that it is no plain file.
 pub fn plain_file(path: &Path) -> io::Result<cap_std::fs::File> {
     let file =
         cap_std::fs::File::open_ambient_with(path, &reading_without_waiting(), cap_std::ambient_authority())?;

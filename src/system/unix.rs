@@ -55,7 +55,7 @@ pub fn shell() -> (PathBuf, &'static [&'static str]) {
 /// process has closed it. Only this user may read and write it.
 ///
 /// # Errors
-/// The system's.
+/// The system's error.
 pub fn nameless_file(folder: &Path) -> io::Result<File> {
     let path = folder.join(uuid::Uuid::new_v4().simple().to_string());
     let file = private_file(OpenOptions::new().read(true).write(true).create_new(true)).open(&path)?;
@@ -66,7 +66,7 @@ pub fn nameless_file(folder: &Path) -> io::Result<File> {
 /// Returns the device and inode of a file, which no other file has at the same time.
 ///
 /// # Errors
-/// The system's.
+/// The system's error.
 pub fn identity(file: &File) -> io::Result<(u64, u64)> {
     let meta = file.metadata()?;
     Ok((meta.dev(), meta.ino()))
@@ -98,7 +98,7 @@ pub fn private_file(options: &mut OpenOptions) -> &mut OpenOptions {
 /// Makes a folder, and the missing ones above it, for the user alone. Existing folders do not change.
 ///
 /// # Errors
-/// The system's.
+/// The system's error.
 pub fn make_private_folders(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
@@ -106,7 +106,7 @@ pub fn make_private_folders(path: &Path) -> io::Result<()> {
 /// Returns a path without links in it.
 ///
 /// # Errors
-/// The system's.
+/// The system's error.
 pub fn real_path(path: &Path) -> io::Result<PathBuf> {
     path.canonicalize()
 }
@@ -115,7 +115,7 @@ pub fn real_path(path: &Path) -> io::Result<PathBuf> {
 /// folder of its own, are refused.
 ///
 /// # Errors
-/// The system's.
+/// The system's error.
 pub fn shared_real_path(path: &Path) -> io::Result<PathBuf> {
     #[cfg(target_os = "linux")]
     {
@@ -218,7 +218,7 @@ pub fn number_of(meta: &cap_std::fs::Metadata) -> u64 {
 /// Exchanges two names in a folder in one step; `false` if the system cannot do that.
 ///
 /// # Errors
-/// The system's.
+/// The system's error.
 #[cfg(target_os = "linux")]
 pub fn exchange(folder: &cap_std::fs::Dir, one: &str, other: &str) -> io::Result<bool> {
     match rustix::fs::renameat_with(folder, one, folder, other, rustix::fs::RenameFlags::EXCHANGE) {
@@ -231,7 +231,7 @@ pub fn exchange(folder: &cap_std::fs::Dir, one: &str, other: &str) -> io::Result
 /// Exchanges two names in a folder in one step; `false` if the system cannot do that.
 ///
 /// # Errors
-/// The system's.
+/// The system's error.
 #[cfg(not(target_os = "linux"))]
 pub fn exchange(_folder: &cap_std::fs::Dir, _one: &str, _other: &str) -> io::Result<bool> {
     Ok(false)
@@ -258,7 +258,7 @@ pub fn terminal_width() -> Option<u16> {
 /// Returns standard output, for a process that goes on using it when all others have closed it.
 ///
 /// # Errors
-/// It is closed.
+/// Standard output is closed.
 pub fn standard_output() -> io::Result<File> {
     io::stdout().as_fd().try_clone_to_owned().map(File::from)
 }
@@ -337,7 +337,7 @@ impl Process {
 /// Lets every user who can reach its folder run a file.
 ///
 /// # Errors
-/// The system's.
+/// The system's error.
 pub fn make_executable(file: &File) -> io::Result<()> {
     use std::os::unix::fs::PermissionsExt as _;
     file.set_permissions(std::fs::Permissions::from_mode(0o755))
@@ -362,7 +362,7 @@ pub fn process_began(pid: u32) -> io::Result<Option<u64>> {
 /// is reused in between.
 ///
 /// # Errors
-/// They cannot be found out, which does not mean that the process has ended.
+/// The time and the user cannot be found out, which does not mean that the process has ended.
 pub fn process_of(pid: u32) -> io::Result<Option<(u64, u32)>> {
     const FOLDER: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
     // The open folder stands for its process alone; no file is found below it once that has ended.
@@ -488,7 +488,7 @@ impl Signals {
     /// Catches the signals, so that they do not end the process by themselves. Must be called within the runtime.
     ///
     /// # Errors
-    /// The system's.
+    /// The system's error.
     pub fn catch() -> io::Result<Self> {
         Ok(Self {
             terminate: signal(SignalKind::terminate())?,

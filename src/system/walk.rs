@@ -60,9 +60,9 @@ pub enum Unread {
 /// The reason why a folder was not opened.
 #[derive(Debug)]
 pub enum Unopened {
-    /// It has vanished since it was listed, or another file has its name.
+    /// The folder has vanished since it was listed, or another file has its name.
     Gone(io::Error),
-    /// Its permissions keep this user out.
+    /// The folder's permissions keep this user out.
     Shut(io::Error),
     /// Another error of the system.
     Failed(io::Error),
@@ -115,7 +115,7 @@ pub struct Name {
 /// An open folder.
 #[derive(Clone, Copy, Debug)]
 pub struct Folder<'a> {
-    /// Its handle.
+    /// The folder's handle.
     pub dir: &'a Dir,
     path: &'a OsStr,
 }
@@ -160,7 +160,7 @@ impl<'a> Entry<'a> {
     /// Returns the system's present metadata of it; for a link, of the link itself.
     ///
     /// # Errors
-    /// The system's, also if the entry has vanished.
+    /// The system's error, also if the entry has vanished.
     pub fn metadata(&self) -> io::Result<Metadata> {
         self.dir.symlink_metadata(&self.listed.name)
     }
@@ -168,16 +168,16 @@ impl<'a> Entry<'a> {
     /// Returns the kernel's present metadata of it.
     ///
     /// # Errors
-    /// The system's, also if the entry has vanished.
+    /// The system's error, also if the entry has vanished.
     #[cfg(unix)]
     pub fn stat(&self) -> rustix::io::Result<rustix::fs::Stat> {
         rustix::fs::statat(self.dir, &*self.listed.name, rustix::fs::AtFlags::SYMLINK_NOFOLLOW)
     }
 
-    /// Opens it as a folder. A link is no folder.
+    /// Opens the entry as a folder. A link is no folder.
     ///
     /// # Errors
-    /// The reason why it was not opened.
+    /// The reason why the entry was not opened.
     pub fn open(&self) -> Result<Dir, Unopened> {
         Ok(open_folder(self.dir, &self.listed.name)?)
     }

@@ -121,7 +121,7 @@ pub fn shell() -> (PathBuf, &'static [&'static str]) {
 /// closed it. No other process can open it meanwhile.
 ///
 /// # Errors
-/// The system's.
+/// The system's error.
 pub fn nameless_file(folder: &Path) -> io::Result<File> {
     use std::os::windows::fs::OpenOptionsExt as _;
     const DELETE_ON_CLOSE: u32 = 0x0400_0000;
@@ -134,7 +134,7 @@ pub fn nameless_file(folder: &Path) -> io::Result<File> {
 /// Returns the number of a file's volume, and the file's number on it.
 ///
 /// # Errors
-/// The system's.
+/// The system's error.
 #[expect(unsafe_code, reason = "the standard library has no stable word for it")]
 pub fn identity(file: &File) -> io::Result<(u64, u64)> {
     let mut found = BY_HANDLE_FILE_INFORMATION::default();
@@ -168,7 +168,7 @@ pub fn private_file(options: &mut OpenOptions) -> &mut OpenOptions {
 /// Makes a folder, and the missing ones above it. Existing folders do not change.
 ///
 /// # Errors
-/// The system's.
+/// The system's error.
 pub fn make_private_folders(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).create(path)
 }
@@ -176,7 +176,7 @@ pub fn make_private_folders(path: &Path) -> io::Result<()> {
 /// Returns a path without links in it, in the form that people and programs know.
 ///
 /// # Errors
-/// The system's.
+/// The system's error.
 pub fn real_path(path: &Path) -> io::Result<PathBuf> {
     let real = path.canonicalize()?;
     let plain = real.to_str().and_then(|text| text.strip_prefix(r"\\?\")).filter(|plain| {
@@ -189,7 +189,7 @@ pub fn real_path(path: &Path) -> io::Result<PathBuf> {
 /// Does the same for a path that means the same to every process, as all paths do here.
 ///
 /// # Errors
-/// The system's.
+/// The system's error.
 pub fn shared_real_path(path: &Path) -> io::Result<PathBuf> {
     real_path(path)
 }
@@ -215,7 +215,7 @@ pub fn reading_without_waiting() -> cap_std::fs::OpenOptions {
 /// Checks that a file can be replaced by another one of its name without losing any other property.
 ///
 /// # Errors
-/// It never fails here.
+/// Never, on this system.
 pub fn replaceable(_meta: &cap_std::fs::Metadata) -> Result<(), String> {
     Ok(())
 }
@@ -228,7 +228,7 @@ pub fn number_of(_meta: &cap_std::fs::Metadata) -> u64 {
 /// Returns `false`, since this system cannot exchange two names in one step.
 ///
 /// # Errors
-/// It never fails, since it tries nothing.
+/// Never: nothing is tried.
 pub fn exchange(_folder: &cap_std::fs::Dir, _one: &str, _other: &str) -> io::Result<bool> {
     Ok(false)
 }
@@ -275,7 +275,7 @@ pub fn terminal_width() -> Option<u16> {
 /// Returns standard output, for a process that goes on using it when all others have closed it.
 ///
 /// # Errors
-/// It is closed.
+/// Standard output is closed.
 pub fn standard_output() -> io::Result<File> {
     io::stdout().as_handle().try_clone_to_owned().map(File::from)
 }
@@ -312,7 +312,7 @@ pub fn take_all_descriptors() {}
 /// Succeeds: this system has no such limits that a daemon could lack.
 ///
 /// # Errors
-/// It never fails.
+/// Never, on this system.
 pub fn check_headroom() -> Result<(), String> {
     Ok(())
 }
@@ -386,7 +386,7 @@ pub fn end_children_with_us() -> io::Result<()> {
 /// Does nothing: on this system every file may be run.
 ///
 /// # Errors
-/// It never fails, since it changes nothing.
+/// Never: nothing is changed.
 pub fn make_executable(_file: &File) -> io::Result<()> {
     Ok(())
 }
@@ -452,7 +452,7 @@ impl Signals {
     /// Catches the signals, so that they do not end the process by themselves. Must be called within the runtime.
     ///
     /// # Errors
-    /// The system's.
+    /// The system's error.
     pub fn catch() -> io::Result<Self> {
         Ok(Self {
             interrupt: ctrl_c()?,

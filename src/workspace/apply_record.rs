@@ -41,18 +41,18 @@ pub struct Head {
 /// The content and mode of a file at one moment.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Side {
-    /// The digest of its bytes.
+    /// The digest of the file's bytes.
     pub digest: Digest,
-    /// Its length in bytes.
+    /// The file's length in bytes.
     pub len: u64,
-    /// Its permission bits; `None` on a system without them.
+    /// The file's permission bits; `None` on a system without them.
     pub mode: Option<u32>,
 }
 
 /// A file that is about to be written; the old bytes follow.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Step {
-    /// Its position in the record, from 1; a `done` line repeats it.
+    /// The position of the step in the record, from 1; a `done` line repeats it.
     pub n: u32,
     /// The file, from the repository's top.
     pub path: RepoPath,
@@ -99,13 +99,13 @@ enum Line {
 /// A record that was read back.
 #[derive(Debug)]
 pub struct Record {
-    /// Its first line.
+    /// The first line of the record.
     pub head: Head,
     /// The steps, each with the offset of its old bytes, and whether its file is known to have been written.
     pub steps: Vec<(Step, u64, bool)>,
-    /// Its last line; `None` if the apply goes on, or the daemon ended during the apply.
+    /// The last line of the record; `None` if the apply goes on, or the daemon ended during the apply.
     pub end: Option<Totals>,
-    /// The length of its complete part, in bytes.
+    /// The length of the record's complete part, in bytes.
     whole: u64,
 }
 

@@ -136,7 +136,7 @@ pub enum Plan {
     Says {
         /// The planned content.
         bytes: Arc<[u8]>,
-        /// Its permission bits; `None` on a system without them.
+        /// The file's permission bits; `None` on a system without them.
         mode: Option<u32>,
     },
     /// The file is removed.

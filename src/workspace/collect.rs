@@ -86,7 +86,7 @@ pub fn gather(copy: &Path, base: &Base, task: &TaskId, room: ChangesRoom) -> Cha
 /// The reason why a changed file is not kept.
 struct Unkept {
     why: String,
-    /// Whether there is no room for its content.
+    /// Whether the file is left out since its content found no room.
     is_large: bool,
 }
 

@@ -49,11 +49,11 @@ pub enum Trouble {
 
 /// The present content of a file.
 pub struct Found {
-    /// Its content.
+    /// The content.
     pub bytes: Vec<u8>,
     /// The digest of the content.
     pub digest: Digest,
-    /// Its permission bits; `None` on a system without them.
+    /// The file's permission bits; `None` on a system without them.
     pub mode: Option<u32>,
 }
 

@@ -50,7 +50,7 @@ pub struct WatchedFiles {
     files: BTreeMap<Vec<u8>, FileState>,
     /// Directories for hints about changes, up to the bound.
     pub directories: Vec<Vec<u8>>,
-    /// The reason why it is incomplete.
+    /// The reason why the list of files is incomplete.
     incomplete: Option<String>,
     /// The duration of the scan.
     pub took: Duration,

@@ -22,7 +22,7 @@ pub struct Watch {
 pub struct WatchedFiles {
     /// Directories, for hints about changes.
     pub directories: Vec<Vec<u8>>,
-    /// The reason why it is incomplete.
+    /// The reason why the list of files is incomplete.
     incomplete: Option<String>,
     /// The duration of the scan.
     pub took: Duration,

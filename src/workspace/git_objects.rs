@@ -60,14 +60,14 @@ pub struct TextConflict {
 /// A file of a tree.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct TreeFile {
-    /// Its mode: `100644`, `100755`, `120000`, `160000`.
+    /// The file's mode: `100644`, `100755`, `120000`, `160000`.
     pub mode: String,
-    /// The name of its object.
+    /// The name of the file's object.
     pub object: String,
 }
 
 impl TreeFile {
-    /// Checks whether it is a file with content, and no link or submodule.
+    /// Checks whether the entry is a file with content, and no link or submodule.
     pub fn is_regular(&self) -> bool {
         self.mode.starts_with("100")
     }
@@ -87,11 +87,11 @@ pub struct TreeChange {
 /// A commit of a branch.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CommitInfo {
-    /// Its hash.
+    /// The commit's hash.
     pub id: String,
-    /// Its author's name and address.
+    /// The author's name and address.
     pub author: String,
-    /// Its message.
+    /// The commit's message.
     pub message: String,
 }
 

@@ -32,9 +32,9 @@ pub enum BranchError {
 /// A work tree of the repository.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct WorkTree {
-    /// Its top.
+    /// The top folder of the work tree.
     pub top: PathBuf,
-    /// Git's own folder for it.
+    /// Git's own folder for the work tree.
     pub git_dir: PathBuf,
     /// The branch that is checked out there; `None` if none is.
     pub branch: Option<String>,

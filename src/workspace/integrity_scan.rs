@@ -55,27 +55,27 @@ impl Stamp {
 /// A file that matters.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Entry {
-    /// Its state at the scan, with which a later scan compares.
+    /// The file's state at the scan, with which a later scan compares.
     pub stamp: Stamp,
-    /// The reason why its name or place matters.
+    /// The reason why the file's name or place matters.
     pub kind: Option<FindingKind>,
-    /// Whether it is a link that leads out of the workspace.
+    /// Whether the file is a link that leads out of the workspace.
     pub leaves: bool,
-    /// Whether it has the setuid or the setgid bit.
+    /// Whether the file has the setuid or the setgid bit.
     pub setuid: bool,
-    /// Whether any user may run it.
+    /// Whether any user may run the file.
     pub executable: bool,
-    /// Whether it is a local socket.
+    /// Whether the file is a local socket.
     pub socket: bool,
-    /// Whether it is a directory that could not be looked into.
+    /// Whether the file is a directory that could not be looked into.
     pub closed: bool,
-    /// Whether it is a named pipe; `socket` is set, too.
+    /// Whether the file is a named pipe; `socket` is set, too.
     #[serde(default)]
     pub pipe: bool,
-    /// Whether it matters only if it is new: a module that an interpreter would load in place of another one.
+    /// Whether the file matters only if it is new: a module that an interpreter would load in place of another one.
     #[serde(default)]
     pub only_new: bool,
-    /// Whether it is an object of git's, named by its content: adding or removing one has no visible effect.
+    /// Whether the file is an object of git's, named by its content: adding or removing one has no visible effect.
     pub by_content: bool,
 }
 
@@ -309,7 +309,7 @@ impl Scan<'_> {
         })
     }
 
-    /// Checks whether it is a module that an interpreter would load beside a script that runs outside.
+    /// Checks whether a path is that of a module that an interpreter would load beside a script that runs outside.
     fn is_beside(&self, path: &[u8]) -> bool {
         let beside = &self.ground.beside;
         !beside.is_empty() && later::is_module_in(path, |folder| beside.contains(folder))

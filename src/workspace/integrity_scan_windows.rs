@@ -17,25 +17,25 @@ pub struct Stamp;
 /// A file that matters.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Entry {
-    /// Its state at the scan, with which a later scan compares.
+    /// The file's state at the scan, with which a later scan compares.
     pub stamp: Stamp,
-    /// The reason why its name or place matters.
+    /// The reason why the file's name or place matters.
     pub kind: Option<FindingKind>,
-    /// Whether it is a link that leads out of the workspace.
+    /// Whether the file is a link that leads out of the workspace.
     pub leaves: bool,
-    /// Whether it has the setuid or the setgid bit.
+    /// Whether the file has the setuid or the setgid bit.
     pub setuid: bool,
-    /// Whether any user may run it.
+    /// Whether any user may run the file.
     pub executable: bool,
-    /// Whether it is a local socket.
+    /// Whether the file is a local socket.
     pub socket: bool,
-    /// Whether it is a directory that could not be looked into.
+    /// Whether the file is a directory that could not be looked into.
     pub closed: bool,
-    /// Whether it is a named pipe.
+    /// Whether the file is a named pipe.
     pub pipe: bool,
-    /// Whether it matters only if it is new.
+    /// Whether the file matters only if it is new.
     pub only_new: bool,
-    /// Whether it is an object of git's, named by its content.
+    /// Whether the file is an object of git's, named by its content.
     pub by_content: bool,
 }
 

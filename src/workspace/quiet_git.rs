@@ -53,13 +53,13 @@ pub struct QuietGit {
 /// Git's answer.
 #[derive(Debug)]
 pub struct Answer {
-    /// Whether it ended with the exit code zero.
+    /// Whether git ended with the exit code zero.
     pub success: bool,
     /// The exit code; `None` if a signal ended git.
     pub status: Option<i32>,
-    /// Its standard output.
+    /// Git's standard output.
     pub out: Vec<u8>,
-    /// Its standard error, shortened, safe to show.
+    /// Git's standard error, shortened, safe to show.
     pub err: String,
 }
 

@@ -6,18 +6,18 @@
 pub struct Shared {
     /// The number of names that the system counts.
     pub links: u64,
-    /// Its size in bytes.
+    /// The file's size in bytes.
     pub size: u64,
-    /// Whether it belongs to this user.
+    /// Whether the file belongs to this user.
     pub own: bool,
     /// The names that were seen, from the workspace, and whether they lie in a read-only path.
     pub paths: Vec<(Vec<u8>, bool)>,
-    /// Whether one of its names is that of a file that runs outside of jails: a hook, a setting, or a script that one of these names.
+    /// Whether one of the names is that of a file that runs outside of jails: a hook, a setting, or a script that one of these names.
     pub runs_later: bool,
 }
 
 impl Shared {
-    /// Checks whether it has names outside of the scanned directory.
+    /// Checks whether the file has names outside of the scanned directory.
     pub fn is_elsewhere(&self) -> bool {
         self.links > self.paths.len() as u64
     }

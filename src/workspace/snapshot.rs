@@ -33,9 +33,9 @@ const PERSONAL: &[&str] = &[".claude/settings.local.json"];
 /// The system's metadata of a file. Two equal stamps mean the same file, unchanged.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Stamp {
-    /// Its type and permission bits; 0o644 on a system without them.
+    /// The file's type and permission bits; 0o644 on a system without them.
     pub mode: u32,
-    /// Its size in bytes.
+    /// The file's size in bytes.
     pub size: u64,
     mark: (u64, i64, i64),
 }

@@ -122,9 +122,9 @@ pub struct Versions {
 
 /// A version that was read back.
 pub struct Found {
-    /// Its content.
+    /// The content of the version.
     pub bytes: Vec<u8>,
-    /// Its permission bits; `None` on a system without them.
+    /// The file's permission bits; `None` on a system without them.
     pub mode: Option<u32>,
 }
 

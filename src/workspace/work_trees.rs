@@ -48,7 +48,7 @@ pub struct WorkTrees {
 pub struct WorkTree {
     /// The branch that is checked out in it.
     pub branch: String,
-    /// Its folder.
+    /// The folder of the work tree.
     pub path: PathBuf,
     /// Git's folder for it, in the repository.
     pub entry: PathBuf,
@@ -444,7 +444,7 @@ impl WorkTree {
     /// the branch has not moved. Returns whether they were removed.
     ///
     /// # Errors
-    /// The reason why they still exist, or which of them does.
+    /// The reason why the work tree and its branch still exist, or which of them does.
     pub fn let_go(&self, agent: &str, task: &str) -> Result<bool, String> {
         if self.branch != named_after(agent, task) || !self.uncommitted()?.is_empty() {
             return Ok(false);

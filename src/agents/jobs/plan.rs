@@ -25,12 +25,12 @@ pub enum Plan {
 /// The stored parts of a job, with which the next daemon can carry it out.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(super) struct JobRecord {
-    /// The prompt of its worker.
+    /// The prompt of the job's worker.
     pub(super) prompt: Box<str>,
-    /// The directory where its worker works, relative to the workspace.
+    /// The directory where the job's worker works, relative to the workspace.
     pub(super) working_dir: Option<Box<str>>,
-    /// Whether its worker is an agent.
+    /// Whether the job's worker is an agent.
     pub(super) by_agent: bool,
-    /// The plan by which it is carried out.
+    /// The plan by which the job is carried out.
     pub(super) plan: Plan,
 }

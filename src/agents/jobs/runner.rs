@@ -12,9 +12,9 @@ use provost_domain::{Job, JobKind, JobResult, JobState, PhaseName, PhaseState, R
 /// The reason why a job ended early.
 #[derive(Debug)]
 pub(super) enum Stop {
-    /// It failed, for this reason.
+    /// The job failed, for this reason.
     Failed(String),
-    /// Its task was cancelled.
+    /// The job's task was cancelled.
     Cancelled,
     /// The job is over already, or the daemon stops.
     Over,

@@ -33,13 +33,13 @@ pub(super) struct RunRequest {
     pub(super) prompt: Box<str>,
     /// The directory where it works, relative to the workspace.
     pub(super) working_dir: Option<Box<str>>,
-    /// The JSON Schema of its answer.
+    /// The JSON Schema of the worker's answer.
     pub(super) schema: Option<Json>,
-    /// The job in whose private copy it works; `None` for a copy of its own.
+    /// The job in whose private copy the worker works; `None` for a copy of its own.
     pub(super) copy: Option<JobId>,
     /// The command that runs instead of the worker's own program.
     pub(super) command: Option<Vec<Box<str>>>,
-    /// Whether its changes are kept.
+    /// Whether the run's changes are kept.
     pub(super) harvest: bool,
 }
 
@@ -48,7 +48,7 @@ pub(super) struct RunRequest {
 pub(super) struct Ran {
     /// The task of the run, as it was at its end.
     pub(super) task: Arc<Task>,
-    /// Its answer, as text.
+    /// The worker's answer, as text.
     pub(super) answer: String,
     /// Files with a proposed content.
     pub(super) artifacts: Vec<Artifact>,
@@ -56,7 +56,7 @@ pub(super) struct Ran {
     pub(super) left_out: Option<Box<str>>,
     /// Whether files are among those changes.
     pub(super) incomplete: bool,
-    /// Whether its copy was searched for changes.
+    /// Whether the run's copy was searched for changes.
     pub(super) has_left: bool,
     /// The end of its standard error.
     pub(super) last_words: String,

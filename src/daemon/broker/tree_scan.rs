@@ -93,7 +93,7 @@ fn status(tree: &WorkTree) -> Result<(Vec<String>, BTreeSet<PathBuf>), String> {
 /// one; at most `lines` lines. Blocking.
 ///
 /// # Errors
-/// The reason why it is unknown.
+/// The reason why the status is unknown.
 pub(in crate::daemon) fn in_words(tree: &WorkTree, lines: usize) -> Result<String, String> {
     let (answer, whole) = ask_status(tree, &["--untracked-files=normal", "--branch"])?;
     let mut entries: Vec<&[u8]> = answer.split(|byte| *byte == 0).collect();
@@ -112,7 +112,7 @@ pub(in crate::daemon) fn in_words(tree: &WorkTree, lines: usize) -> Result<Strin
 /// Returns those of some files that are as committed. Blocking.
 ///
 /// # Errors
-/// The reason why they are unknown.
+/// The reason why git could not tell.
 pub(in crate::daemon) fn as_committed(tree: &WorkTree, files: &[RepoPath]) -> Result<Vec<RepoPath>, String> {
     let mut found = Vec::new();
     for some in files.chunks(FILES_AT_ONCE) {
@@ -183,7 +183,7 @@ fn time_added(said: &[u8], file: &[u8]) -> Option<(i64, i64)> {
 /// Returns those of some files that a commit contains. Blocking.
 ///
 /// # Errors
-/// The reason why they are unknown.
+/// The reason why git could not tell.
 pub(in crate::daemon) fn in_commit(
     tree: &WorkTree,
     commit: &str,

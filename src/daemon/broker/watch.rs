@@ -101,10 +101,10 @@ struct Watched {
     agent: AgentId,
     /// The changed files at the last scan; `None` before the first.
     files: Option<Vec<String>>,
-    /// The time of its next scan; `None` while nothing happens.
+    /// The time of the work tree's next scan; `None` while nothing happens.
     due: Option<Instant>,
     not_before: Instant,
-    /// Whether its folders may have changed.
+    /// Whether the work tree's folders may have changed.
     folders_too: bool,
     looking: bool,
     /// Whether the system does not report changes here.

@@ -59,7 +59,7 @@ impl PushSending {
     /// Checks whether messages may go to an address.
     ///
     /// # Errors
-    /// The reason why they may not, in words that quote the host alone.
+    /// The reason why no message may go there, in words that quote the host alone.
     pub fn check(&self, endpoint: &str) -> Result<(), String> {
         self.service(endpoint).map(drop)
     }
@@ -67,7 +67,7 @@ impl PushSending {
     /// Returns the push service of an address, if messages may go there.
     ///
     /// # Errors
-    /// The reason why they may not, in words that quote the host alone.
+    /// The reason why no message may go there, in words that quote the host alone.
     pub(super) fn service(&self, endpoint: &str) -> Result<Service, String> {
         let to = WebAddress::parse(endpoint).map_err(|why| format!("the browser's address {why}"))?;
         if !to.tls() {
@@ -97,9 +97,9 @@ impl PushSending {
 
 /// The reason why a message was not sent.
 pub(super) enum Unsent {
-    /// It may be sent later.
+    /// The message may be sent later.
     Later(String),
-    /// This browser gets no more messages until it subscribes again.
+    /// The browser gets no more messages until it subscribes again.
     Never(&'static str),
 }
 

@@ -45,7 +45,7 @@ pub(crate) fn host_facts() -> Facts {
 /// Does nothing on this system.
 ///
 /// # Errors
-/// It never fails.
+/// Never: nothing is tried.
 pub fn become_subreaper() -> io::Result<()> {
     Ok(())
 }
@@ -53,7 +53,7 @@ pub fn become_subreaper() -> io::Result<()> {
 /// Does nothing on this system.
 ///
 /// # Errors
-/// It never fails.
+/// Never: nothing is tried.
 pub fn harden_daemon() -> io::Result<()> {
     Ok(())
 }

@@ -15,7 +15,7 @@ use super::SecurityDescriptor;
 /// Makes an instance of a pipe, which has this descriptor from its first moment. Must be called within the runtime.
 ///
 /// # Errors
-/// The system's.
+/// The system's error.
 #[expect(unsafe_code, reason = "the attributes are behind a pointer")]
 pub fn pipe_instance(options: &ServerOptions, path: &Path, descriptor: &str) -> io::Result<NamedPipeServer> {
     let descriptor = SecurityDescriptor::of(descriptor)?;
@@ -43,7 +43,7 @@ pub fn is_end_of_pipe(error: &io::Error) -> bool {
 /// Returns the id of the process that has opened a pipe of ours; it means that process only while the process lives.
 ///
 /// # Errors
-/// The system's.
+/// The system's error.
 #[expect(unsafe_code, reason = "no safe word for it")]
 pub fn process_behind(pipe: BorrowedHandle<'_>) -> io::Result<u32> {
     let mut pid = 0;
@@ -55,7 +55,7 @@ pub fn process_behind(pipe: BorrowedHandle<'_>) -> io::Result<u32> {
 /// Returns the id of the process that serves a pipe which we have opened; it means that process only while the process lives.
 ///
 /// # Errors
-/// The system's.
+/// The system's error.
 #[expect(unsafe_code, reason = "no safe word for it")]
 pub fn process_serving(pipe: BorrowedHandle<'_>) -> io::Result<u32> {
     let mut pid = 0;

@@ -17,7 +17,7 @@ impl SecurityDescriptor {
     /// Makes a descriptor from the system's textual form.
     ///
     /// # Errors
-    /// The system's, about the text.
+    /// The system's error, about the text.
     #[expect(unsafe_code, reason = "the system hands out descriptors as pointers")]
     pub fn of(text: &str) -> io::Result<Self> {
         let text = U16CString::from_str(text).map_err(io::Error::other)?;
@@ -45,7 +45,7 @@ impl SecurityDescriptor {
     /// Returns its access list, for calls that read it while `self` exists.
     ///
     /// # Errors
-    /// The system's, or that it has no access list.
+    /// The system's error, or that it has no access list.
     #[expect(unsafe_code, reason = "the list lies in the descriptor")]
     pub fn access_list(&self) -> io::Result<*mut ACL> {
         let (mut present, mut default) = (0, 0);

@@ -33,7 +33,7 @@ impl Token {
     /// Opens the token of our own process.
     ///
     /// # Errors
-    /// The system's.
+    /// The system's error.
     #[expect(unsafe_code, reason = "no safe word for it")]
     pub fn of_this_process() -> io::Result<Self> {
         // SAFETY: gives a constant that stands for this process and needs no closing.
@@ -71,7 +71,7 @@ impl Token {
     /// Returns the user's SID, as text: `S-1-5-21-...`.
     ///
     /// # Errors
-    /// The system's.
+    /// The system's error.
     #[expect(unsafe_code, reason = "a SID is behind a pointer")]
     pub fn user(&self) -> io::Result<String> {
         let answer = self.ask(TokenUser)?;
@@ -87,10 +87,10 @@ impl Token {
         Ok(take_text(text))
     }
 
-    /// Checks whether it has an administrator's rights in force.
+    /// Checks whether the token has an administrator's rights in force.
     ///
     /// # Errors
-    /// The system's.
+    /// The system's error.
     pub fn is_elevated(&self) -> io::Result<bool> {
         self.flag(TokenElevation)
     }
@@ -99,7 +99,7 @@ impl Token {
     /// an app container.
     ///
     /// # Errors
-    /// The system's.
+    /// The system's error.
     #[expect(unsafe_code, reason = "no safe word for it")]
     pub fn is_confined(&self) -> io::Result<bool> {
         // SAFETY: the handle is open for as long as `self` is borrowed.
@@ -107,10 +107,10 @@ impl Token {
         Ok(restricted || self.flag(TokenIsAppContainer)? || self.integrity()? < MEDIUM_INTEGRITY)
     }
 
-    /// Returns its integrity level, as the last part of that level's SID.
+    /// Returns the token's integrity level, as the last part of that level's SID.
     ///
     /// # Errors
-    /// The system's.
+    /// The system's error.
     #[expect(unsafe_code, reason = "a SID is behind a pointer")]
     pub fn integrity(&self) -> io::Result<u32> {
         let answer = self.ask(TokenIntegrityLevel)?;

@@ -16,11 +16,11 @@ use provost_base::{RepoPath, shell_word, visible_name};
 /// A file that a run has changed.
 #[derive(Clone, Debug)]
 pub struct ChangedFile {
-    /// Its path from the top of the work tree.
+    /// The file's path from the top of the work tree.
     pub path: RepoPath,
-    /// Its new content; `None` for a removed file.
+    /// The file's new content; `None` for a removed file.
     pub content: Option<Vec<u8>>,
-    /// Whether it can be executed.
+    /// Whether the file can be executed.
     pub program: bool,
 }
 
@@ -29,7 +29,7 @@ pub struct ChangedFile {
 pub struct Author<'a> {
     /// The agent.
     pub agent: &'a str,
-    /// Its task.
+    /// The agent's task.
     pub task: &'a str,
     /// The task's goal, from which the first line of the message is made.
     pub goal: &'a str,

@@ -15,7 +15,7 @@ use provost_base::{shell_word, visible_name};
 pub struct Listed {
     /// The branch that is checked out in it.
     pub branch: String,
-    /// Its folder.
+    /// The folder of the work tree.
     pub path: PathBuf,
     /// The agent of the last run in it.
     pub agent: String,
@@ -25,9 +25,9 @@ pub struct Listed {
     pub ahead: Option<u64>,
     /// The number of files that are not committed.
     pub uncommitted: usize,
-    /// Whether a run works in it.
+    /// Whether a run works in the work tree.
     pub running: bool,
-    /// The reason why it cannot be used: it was deleted or changed by hand.
+    /// The reason why the work tree cannot be used: it was deleted or changed by hand.
     pub stale: Option<String>,
 }
 

@@ -36,7 +36,7 @@ impl WorkTree {
     /// Records the files of a folder of the work tree as they are now, before a run.
     ///
     /// # Errors
-    /// The reason why they cannot be recorded.
+    /// The reason why the files cannot be recorded.
     pub fn record(&self, below: &RepoPath, into: &Path) -> Result<Base, String> {
         let open = |path: &Path| {
             Dir::open_ambient_dir(path, ambient_authority())
@@ -52,7 +52,7 @@ impl WorkTree {
     /// Records the files as they were at the commit at which a run began, after the run.
     ///
     /// # Errors
-    /// The reason why they cannot be found.
+    /// The reason why the files cannot be found.
     pub fn record_of_start(&self, below: &RepoPath, into: &Path) -> Result<Base, String> {
         let mut base = self.record(below, into)?;
         let left = self.shelf.record().ok().flatten().map(|it| it.left).unwrap_or_default();

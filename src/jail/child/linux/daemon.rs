@@ -19,7 +19,7 @@ use super::limits::NO_CORE;
 /// keeps them out of core files. Called once, at start.
 ///
 /// # Errors
-/// The system's, if it refuses; the daemon should end then.
+/// The system's error, if it refuses; the daemon should end then.
 pub fn harden_daemon() -> io::Result<()> {
     rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
     // The jail of a worker cannot raise a limit that is lower here.
@@ -32,7 +32,7 @@ pub fn harden_daemon() -> io::Result<()> {
 /// once, at start.
 ///
 /// # Errors
-/// The system's, if it refuses.
+/// The system's error, if it refuses.
 pub fn become_subreaper() -> io::Result<()> {
     Ok(rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?)
 }

@@ -214,7 +214,7 @@ fn become_inert(status: &OwnedFd) -> io::Result<()> {
 /// Tries to make namespaces and to map the user there, in a process that does nothing else.
 ///
 /// # Errors
-/// The system's, as the worker's own would meet it.
+/// The system's error, as the worker's own would meet it.
 pub(super) fn attempt(flags: i32) -> io::Result<()> {
     let owner = Owner::of_this_process();
     let number = |e: io::Error| e.raw_os_error().unwrap_or(UNKNOWN);

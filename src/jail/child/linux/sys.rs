@@ -109,7 +109,7 @@ pub(super) fn redirect(fd: impl AsFd, onto: RawFd) -> io::Result<()> {
 /// other part of this process knows.
 ///
 /// # Errors
-/// The system's, if no descriptor has that number, and `InvalidInput` if it is no local socket.
+/// The system's error, if no descriptor has that number, and `InvalidInput` if it is no local socket.
 pub fn inherited_socket(number: i32) -> io::Result<OwnedFd> {
     // SAFETY: plain numbers; the kernel makes a new descriptor, whatever the old one is.
     let fd = owned(unsafe { libc::fcntl(number, libc::F_DUPFD_CLOEXEC, 3) }.into())?;
