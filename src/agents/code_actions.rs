@@ -286,9 +286,9 @@ impl AgentService {
 /// The progress of a question that is not answered yet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SoFar {
-    /// The time since it was asked, in milliseconds.
+    /// The time since the question was asked, in milliseconds.
     pub ms: u64,
-    /// The approval that its task waits for, if it waits for one.
+    /// The approval that the question's task waits for, if it waits for one.
     pub waits_for: Option<ApprovalId>,
 }
 

@@ -12,7 +12,7 @@ use provost_jail::Reader;
 /// The form of an agent's result.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum AgentOutput {
-    /// Changed files in its copy.
+    /// Changed files in the agent's copy.
     Edit,
     /// JSON.
     Json,

@@ -47,7 +47,7 @@ pub struct Issue {
     pub message: String,
     /// The line of the code that was sent, counted from one.
     pub line: Option<u64>,
-    /// A way to correct it, if the reviewer has named one.
+    /// A way to correct the finding, if the reviewer has named one.
     pub suggestion: Option<String>,
 }
 

@@ -112,7 +112,7 @@ impl Wired for Web {
 struct Got {
     bound: Option<Loopback>,
     note: Option<String>,
-    /// Whether another port took its place, which the person who starts the daemon is told once.
+    /// Whether another port took the place of the wanted one, which the person who starts the daemon is told once.
     moved: bool,
 }
 

@@ -8,7 +8,7 @@ use provost_config::{Config, Places};
 
 /// The form in which DevIt's clients start a daemon. DevIt 1.14.
 pub struct DevitdForm {
-    /// The path of its socket.
+    /// The path of DevIt's socket.
     pub socket: PathBuf,
     /// The secret of that door, for this run.
     pub secret: Option<Secret>,
@@ -28,7 +28,7 @@ pub struct Start {
     pub auto_shutdown_after: Option<u64>,
     /// The treatment of ports that are taken.
     pub ports: TakenPorts,
-    /// Whether root may run it.
+    /// Whether root may run the daemon.
     pub allow_root: bool,
     /// Whether debug messages are logged.
     pub debug: bool,

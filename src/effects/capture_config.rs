@@ -38,7 +38,7 @@ pub struct CaptureConfig {
 pub struct ScreenshotFolder {
     /// The workspace or the state folder.
     pub base: PathBuf,
-    /// The folder beneath it.
+    /// The folder of the pictures, beneath the base.
     pub folder: RepoPath,
     /// Whether clients get the path relative to the base, as clients in the workspace want it.
     pub relative: bool,

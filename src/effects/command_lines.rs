@@ -285,7 +285,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Returns the names that substituted commands print, as far as they are known.
+    /// Returns the names that substituted commands print, as far as the names are known.
     fn substituted(&mut self, inner: &str, depth: usize) -> String {
         let outer = std::mem::take(&mut self.names);
         self.text(inner, depth);

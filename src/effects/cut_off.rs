@@ -18,7 +18,7 @@ use provost_jail::{Chunk, Page, Stream};
 /// How often the time since the store's last answer is checked.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
-/// Checks it until the daemon stops. A host without other hosts beside it is never taken for dead.
+/// Checks that time until the daemon stops. A host without other hosts beside it is never taken for dead.
 pub(super) async fn look_on(workers: Arc<Workers>) {
     let mut has_others = false;
     loop {

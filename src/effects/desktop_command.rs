@@ -4,9 +4,9 @@
 /// A system that shows notices by a command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum DesktopSystem {
-    /// Shows them by `osascript`; a click opens nothing.
+    /// macOS, which shows notices by `osascript`; a click opens nothing.
     MacOs,
-    /// Shows them by PowerShell; a click opens the page.
+    /// Windows, which shows notices by PowerShell; a click opens the page.
     Windows,
 }
 

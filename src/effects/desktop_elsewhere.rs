@@ -32,7 +32,7 @@ pub(super) struct Desktop {
     handle: EngineHandle,
     parts: DesktopParts,
     shown: VecDeque<Instant>,
-    /// The number of notices that found no room in their minute.
+    /// The number of notices that the bound for one minute left out.
     left_out: u32,
     broken_until: Option<Instant>,
 }

@@ -171,7 +171,7 @@ fn work_tree_of(answer: &[u8], root: &Path, home: &Path) -> Option<PathBuf> {
     found
 }
 
-/// Returns git's answer about its configuration, or the exit status with which it failed.
+/// Returns git's answer about the configuration, or the exit status with which git failed.
 fn config_of(asked: Command) -> Result<Result<Vec<u8>, ExitStatus>, String> {
     answer_of(asked, |stdout| {
         let mut answer = Vec::new();

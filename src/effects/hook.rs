@@ -38,7 +38,7 @@ use provost_domain::{Notice, State};
 pub struct HookCommand {
     /// The command line, for a login shell.
     pub line: String,
-    /// How long it may run.
+    /// How long the command may run.
     pub timeout: Duration,
     /// Variables that the configuration adds.
     pub env: BTreeMap<String, String>,

@@ -105,7 +105,7 @@ pub struct NoticeParts {
 /// The outcome of the last attempt at an address.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Attempt {
-    /// When it was made.
+    /// The time of the attempt.
     pub at: Timestamp,
     /// Whether a notice was delivered.
     pub delivered: bool,
@@ -228,7 +228,7 @@ impl Notices {
         Recipient::read(p256dh, auth).map(drop)
     }
 
-    /// Returns the reason why no browser can get messages; `None` if they can.
+    /// Returns the reason why no browser can get messages; `None` if browsers can.
     pub fn push_trouble(&self) -> Option<String> {
         let settings = self.0.parts.settings.borrow();
         settings.push.subject.as_ref().err().or(settings.push.authority.as_ref().err()).cloned()

@@ -353,7 +353,7 @@ fn known(task: &Task) -> Result<&Directory, Failure> {
     task.directory.as_ref().ok_or_else(missing)
 }
 
-/// Returns that directory, opened, if it is still the same one.
+/// Returns the task's directory, opened, if it is still the same one.
 fn directory(root: &Root, task: &Task) -> Result<Resolved, Failure> {
     let sandbox = |why: String| Failure::Sandbox { why: why.into() };
     let known = known(task)?;

@@ -40,13 +40,13 @@ pub struct TaskRun<'a> {
     pub profile: &'a Profile,
     /// The tier of the run's jail; `None` when the run never began.
     pub tier: Option<Tier>,
-    /// The model that was resolved for it.
+    /// The model that was resolved for the run.
     pub model: Option<&'a str>,
-    /// When its process began; `None` when it never did.
+    /// When the run's process began; `None` when it never did.
     pub started: Option<Timestamp>,
-    /// When it was over.
+    /// When the run was over.
     pub ended: Timestamp,
-    /// How long it was allowed to take.
+    /// How long the run was allowed to take.
     pub limit: Ttl,
     /// The other bounds of the run; `None` when it never began.
     pub limits: Option<&'a Limits>,

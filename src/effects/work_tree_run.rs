@@ -249,7 +249,7 @@ pub(super) async fn rescue(
     }
 }
 
-/// Returns those changes, and their work tree. Blocking.
+/// Returns the changes of a run whose end no daemon saw, and their work tree. Blocking.
 fn rescued(
     trees: &WorkTrees,
     task: &Task,

@@ -35,9 +35,9 @@ pub struct SeenFileChange {
 /// A file that was renamed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Moved {
-    /// The path that it had.
+    /// The path before.
     pub from: RepoPath,
-    /// The path that it has now.
+    /// The path now.
     pub to: RepoPath,
 }
 

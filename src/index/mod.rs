@@ -76,13 +76,13 @@ struct Progress {
 /// A `.scip` index that is in use.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Scip {
-    /// The program that made it, and its version.
+    /// The program that made the index, and its version.
     pub tool: String,
-    /// Files for which it is used.
+    /// The number of files for which the index is used.
     pub files: usize,
-    /// Files for which it is not used: they have changed since.
+    /// The number of files for which the index is not used: they have changed since.
     pub outdated: usize,
-    /// Calls that it contains.
+    /// The number of calls that the index contains.
     pub edges: usize,
 }
 

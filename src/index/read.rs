@@ -12,7 +12,7 @@ use provost_system::reading_without_waiting;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Stamp {
     len: u64,
-    /// When it was written, in nanoseconds.
+    /// When the file was written, in nanoseconds.
     pub(super) written: i128,
     /// Inode, and second and nanosecond of the last change, on systems that have them; no program
     /// can set the latter.

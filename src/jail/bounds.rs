@@ -31,7 +31,7 @@ pub struct Limits {
     pub tmp_bytes: u64,
     /// By how much the worker's writable directories may grow during the run, in bytes on the disk; watched.
     pub growth_bytes: u64,
-    /// By how many files and directories they may grow; watched.
+    /// By how many files and directories the writable directories may grow; watched.
     pub growth_entries: u64,
     /// Wall time of the whole run.
     pub wall: Ttl,
@@ -149,7 +149,7 @@ impl Limits {
 pub enum Space {
     /// Bytes in the worker's writable directories.
     Bytes,
-    /// Files and directories in them.
+    /// Files and directories in the worker's writable directories.
     Entries,
     /// Directories nested deeper than the supervisor can watch.
     Depth,

@@ -45,7 +45,7 @@ pub enum Step {
     DeathSignal,
     /// The empty loopback interface.
     Loopback,
-    /// Listeners on it, for the destinations that the worker may reach, and handing them to the daemon.
+    /// Listeners on that loopback, for the destinations that the worker may reach, and handing them to the daemon.
     Outlets,
     /// No further user namespaces inside.
     NoNestedNamespaces,
@@ -73,7 +73,7 @@ pub enum Step {
     Scratch,
     /// Making the supervisor the parent of the jail's orphans (`ll`).
     Subreaper,
-    /// Files of its own in the worker's home.
+    /// Private files in the worker's home.
     HomeFiles,
     /// The worker's process itself.
     Fork,

@@ -23,7 +23,7 @@ pub enum Missing {
     File,
     /// Put a file with the one line `.` there for the time of the run: git's word for "here".
     FileSayingHere,
-    /// Leave it missing; for a path that is harmless unless another file names it.
+    /// Leave the path missing; for a path that is harmless unless another file names it.
     Leave,
 }
 
@@ -40,11 +40,11 @@ pub struct Guard {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Git {
-    /// Read it. The index, the ignored, hidden and replaced files decide what a person sees of a worker's
+    /// Read the repository. The index, the ignored, hidden and replaced files decide what a person sees of a worker's
     /// changes, and which programs the person's next git command starts.
     #[default]
     Read,
-    /// Commit to it: all of it except the files that name programs. For private copies, and if a rule says so by name.
+    /// Commit to the repository: all of it except the files that name programs. For private copies, and if a rule says so by name.
     Write,
 }
 

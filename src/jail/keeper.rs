@@ -233,7 +233,7 @@ struct Keeper {
     output: LiveOutput,
     first: Option<First>,
     scratch: Option<PathBuf>,
-    /// The place of its control group, and the number in the group's name.
+    /// The place of the worker's control group, and the number in the group's name.
     group: Option<(Groups, u32)>,
 }
 

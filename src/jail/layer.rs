@@ -14,11 +14,11 @@ use serde::{Deserialize, Serialize};
 pub enum Layer {
     /// The root directory made for the worker, with its mounts (`ns`).
     Root,
-    /// Process ids of its own (`ns`).
+    /// The worker's own process ids (`ns`).
     PidNamespace,
-    /// A network of its own, which has only a loopback (`ns`).
+    /// The worker's own network, which has only a loopback (`ns`).
     NetNamespace,
-    /// Shared memory, semaphores and queues of its own (`ns`).
+    /// The worker's own shared memory, semaphores and queues (`ns`).
     IpcNamespace,
     /// No user namespaces inside of the worker's own (`ns`).
     NoNestedNamespaces,

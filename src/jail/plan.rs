@@ -110,19 +110,19 @@ pub struct Draft {
     pub repositories: Option<Repositories>,
     /// Whether git runs hooks there, and so do programs that manage hooks.
     pub hooks: GitHooks,
-    /// Files and directories beneath `read_only` and `writable` that it sees empty.
+    /// Files and directories beneath `read_only` and `writable` that the worker sees empty.
     pub hidden: Vec<PathBuf>,
     /// Local sockets beneath `writable` and `read_only`, at which programs of the host listen. The worker sees empty
     /// files.
     pub sockets: Vec<PathBuf>,
-    /// The network that it may reach.
+    /// The network that the worker may reach.
     pub network: Network,
     /// Ports of the jail's own loopback at which the worker finds its network. The supervisor makes listeners there and hands them
     /// to the daemon, which answers; no other way leads out of the jail's network.
     pub outlets: Vec<u16>,
     /// Files for the worker's home.
     pub home_files: Vec<HomeFile>,
-    /// A folder that is its home and stays for later runs, at `/run/provost/home`. Tier `ns` only, and without `home_files`.
+    /// The folder that is the worker's home and stays for later runs, at `/run/provost/home`. Tier `ns` only, and without `home_files`.
     pub kept_home: Option<ResolvedPath>,
     /// The tier of the jail.
     pub tier: Tier,

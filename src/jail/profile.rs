@@ -34,7 +34,7 @@ pub struct Profile {
     pub mcp: Option<McpCall>,
     /// The session, for an agent that speaks the Agent Client Protocol.
     pub acp: Option<AcpSession>,
-    /// The folder where it works, relative to the workspace, with placeholders; `None` if the task decides.
+    /// The folder where the worker works, relative to the workspace, with placeholders; `None` if the task decides.
     pub working_dir: Option<String>,
     /// Longest run; a task may ask for less.
     pub timeout: Ttl,
@@ -88,7 +88,7 @@ pub struct AsAgent {
     pub reader: Reader,
     /// Whether the agent's changes in its copy are kept.
     pub edits: bool,
-    /// The number of its tasks that may run at the same time.
+    /// The number of the agent's tasks that may run at the same time.
     pub parallel: u32,
 }
 
@@ -125,9 +125,9 @@ pub struct Bounds {
     pub tmp_bytes: Option<u64>,
     /// Most processor time of one process, in seconds.
     pub cpu_seconds: Option<u64>,
-    /// By how much its directories may grow during a run, in bytes.
+    /// By how much the worker's directories may grow during a run, in bytes.
     pub growth_bytes: Option<u64>,
-    /// By how many files and directories they may grow.
+    /// By how many files and directories the worker's directories may grow.
     pub growth_entries: Option<u64>,
 }
 

@@ -102,7 +102,7 @@ pub struct Resolved {
 }
 
 impl Resolved {
-    /// Returns its path, device and inode.
+    /// Returns the path, device and inode of the directory.
     pub fn place(&self) -> &ResolvedPath {
         &self.place
     }
@@ -201,7 +201,7 @@ impl Program {
         &self.place
     }
 
-    /// Returns the digest of its content. An approval is for this content and no other.
+    /// Returns the digest of the program's content. An approval is for this content and no other.
     pub fn digest(&self) -> Digest {
         self.digest
     }

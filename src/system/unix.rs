@@ -325,7 +325,7 @@ impl Process {
         Self(pid.and_then(|pid| rustix::process::pidfd_open(pid, PidfdFlags::empty()).ok()))
     }
 
-    /// Waits for its end, at most for the given time.
+    /// Waits for the end of the process, at most for the given time.
     pub fn has_ended(&self, at_most: Duration) -> bool {
         let Some(process) = &self.0 else { return true };
         let mut polled = [PollFd::new(process, PollFlags::IN)];

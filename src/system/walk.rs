@@ -121,7 +121,7 @@ pub struct Folder<'a> {
 }
 
 impl<'a> Folder<'a> {
-    /// Returns its path from the beginning of the walk's paths, with `/` between the names.
+    /// Returns the folder's path from the beginning of the walk's paths, with `/` between the names.
     pub fn path(&self) -> &'a OsStr {
         self.path
     }
@@ -137,27 +137,27 @@ pub struct Entry<'a> {
 }
 
 impl<'a> Entry<'a> {
-    /// Returns its name.
+    /// Returns the entry's name.
     pub fn name(&self) -> &'a OsStr {
         &self.listed.name
     }
 
-    /// Returns its kind when it was listed.
+    /// Returns the entry's kind when it was listed.
     pub fn kind(&self) -> Kind {
         self.listed.kind
     }
 
-    /// Returns its path from the beginning of the walk's paths, with `/` between the names.
+    /// Returns the entry's path from the beginning of the walk's paths, with `/` between the names.
     pub fn path(&self) -> &'a OsStr {
         self.path
     }
 
-    /// Returns its path as text, if it is text.
+    /// Returns the entry's path as text, if it is text.
     pub fn text(&self) -> Option<&'a str> {
         self.path.to_str()
     }
 
-    /// Returns the system's present metadata of it; for a link, of the link itself.
+    /// Returns the system's present metadata of the entry; for a link, of the link itself.
     ///
     /// # Errors
     /// The system's error, also if the entry has vanished.

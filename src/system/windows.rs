@@ -303,7 +303,7 @@ fn keep_from_children(which: STD_HANDLE) {
     let _none = unsafe { SetHandleInformation(handle, HANDLE_FLAG_INHERIT, 0) };
 }
 
-/// Does nothing: [`detach`] has done it.
+/// Does nothing: [`detach`] has already separated the process from the console.
 pub fn own_session() {}
 
 /// Does nothing: only memory bounds the number of handles.
@@ -342,7 +342,7 @@ impl Process {
         Self(Some(unsafe { OwnedHandle::from_raw_handle(handle) }))
     }
 
-    /// Waits for its end, at most for the given time.
+    /// Waits for the end of the process, at most for the given time.
     #[expect(unsafe_code, reason = "the standard library waits only for processes that it has started")]
     pub fn has_ended(&self, at_most: Duration) -> bool {
         let Some(process) = &self.0 else { return true };
@@ -409,7 +409,7 @@ pub fn process_began(_pid: u32) -> io::Result<Option<u64>> {
     Err(io::Error::other("this system has no locks that end with a process"))
 }
 
-/// Always `None`: it is not looked up here.
+/// Always `None`: the parent is not looked up on this system.
 pub fn parent_process() -> Option<u32> {
     None
 }

@@ -62,7 +62,7 @@ pub struct Step {
     pub before: Option<Side>,
     /// The file after the step; `None` if the step removes it.
     pub after: Option<Side>,
-    /// Folders that have to be made for it, the outermost first.
+    /// Folders that have to be made for the file, the outermost first.
     pub folders: Vec<RepoPath>,
 }
 

@@ -33,7 +33,7 @@ pub struct Difference {
     pub added: u64,
     /// The number of removed lines.
     pub removed: u64,
-    /// How much of it the text shows.
+    /// How much of the difference the text shows.
     pub extent: Extent,
 }
 

@@ -53,7 +53,7 @@ pub struct TextMerge {
 pub struct TextConflict {
     /// The file, from the top of the repository.
     pub path: String,
-    /// Git's message about it.
+    /// Git's message about the conflict.
     pub why: String,
 }
 

@@ -103,7 +103,7 @@ pub struct Survey {
     pub entries: BTreeMap<Vec<u8>, Entry>,
     /// Settings that stay read-only, by path from the workspace.
     pub held: BTreeSet<Vec<u8>>,
-    /// Links among them, in them, and in repositories. No mount can hold a link, so its target is held.
+    /// Links among the findings, in them, and in repositories. No mount can hold a link, so its target is held.
     pub links: BTreeSet<Vec<u8>>,
     /// Files with several names, by device and inode.
     pub shared: BTreeMap<(u64, u64), Shared>,

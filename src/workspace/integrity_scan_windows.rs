@@ -46,7 +46,7 @@ pub struct Survey {
     pub entries: BTreeMap<Vec<u8>, Entry>,
     /// Settings that stay read-only. Never known here.
     pub held: BTreeSet<Vec<u8>>,
-    /// Links among them. Never known here.
+    /// Links among the findings. Never known here.
     pub links: BTreeSet<Vec<u8>>,
     /// Files with several names. Never known here.
     pub shared: BTreeMap<(u64, u64), Shared>,

@@ -104,7 +104,7 @@ fn place_of(copies: &Path, task: &TaskId) -> PathBuf {
     copies.join(format!("{KEPT}{}", provost_domain::artifact::shelf(task)))
 }
 
-/// Returns the time of its last change, renaming included.
+/// Returns the time of a copy's last change, renaming included.
 fn changed(path: &Path) -> SystemTime {
     #[cfg(unix)]
     {

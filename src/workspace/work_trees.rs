@@ -50,7 +50,7 @@ pub struct WorkTree {
     pub branch: String,
     /// The folder of the work tree.
     pub path: PathBuf,
-    /// Git's folder for it, in the repository.
+    /// Git's folder for the work tree, in the repository.
     pub entry: PathBuf,
     /// The folder of the repository.
     pub common: PathBuf,

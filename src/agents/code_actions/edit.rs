@@ -27,7 +27,7 @@ impl CodeEdit {
         Self { kind: "snippet", path, content, before: None }
     }
 
-    /// Turns it into an artifact, as if a run had made it.
+    /// Turns the file into an artifact, as if a run had made it.
     pub(crate) fn gathered(self, task: &TaskId) -> CollectedArtifact {
         let artifact = Artifact {
             id: artifact_id(task, 1),

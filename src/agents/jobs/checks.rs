@@ -148,7 +148,7 @@ impl JobRunner {
         }
     }
 
-    /// Sets which part of their phase the next runs are.
+    /// Sets which part of the phase the next runs are.
     pub(super) fn set_part(&self, done: usize, of: usize) {
         let (done, of) = (u32::try_from(done).unwrap_or(0), u32::try_from(of).unwrap_or(1));
         self.parts.store(u64::from(done) << 32 | u64::from(of.max(1)), Ordering::Relaxed);

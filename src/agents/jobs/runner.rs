@@ -39,11 +39,11 @@ pub(super) struct JobRunner {
     pub(super) runs: AtomicUsize,
     /// Whether one of them has run.
     pub(super) is_running: AtomicBool,
-    /// The number of its workers' steps, as far as they report them.
+    /// The number of the workers' steps, as far as the workers report them.
     pub(super) steps: AtomicU64,
-    /// The use that its workers report.
+    /// The use that the workers report.
     pub(super) used: Mutex<Usage>,
-    /// Which part of its phase the present run is, and the number of parts.
+    /// Which part of the phase the present run is, and the number of parts.
     pub(super) parts: AtomicU64,
 }
 

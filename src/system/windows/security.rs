@@ -42,10 +42,10 @@ impl SecurityDescriptor {
         self.0
     }
 
-    /// Returns its access list, for calls that read it while `self` exists.
+    /// Returns the descriptor's access list, for calls that read it while `self` exists.
     ///
     /// # Errors
-    /// The system's error, or that it has no access list.
+    /// The system's error, or that the descriptor has no access list.
     #[expect(unsafe_code, reason = "the list lies in the descriptor")]
     pub fn access_list(&self) -> io::Result<*mut ACL> {
         let (mut present, mut default) = (0, 0);

@@ -45,7 +45,7 @@ pub type NotCommitted = (String, String);
 pub struct Committed {
     /// The commit; `None` if there was nothing to commit.
     pub commit: Option<String>,
-    /// Files that are not in it.
+    /// Files that are not in the commit.
     pub withheld: Vec<NotCommitted>,
 }
 

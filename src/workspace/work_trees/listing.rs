@@ -34,9 +34,9 @@ pub struct Listed {
 /// The outcome of a removal.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Removed {
-    /// The branch that was checked out in it.
+    /// The branch that was checked out in the removed work tree.
     pub branch: String,
-    /// The folder where it was.
+    /// The folder where the work tree was.
     pub path: PathBuf,
     /// Whether the branch was deleted, too.
     pub branch_deleted: bool,

@@ -23,15 +23,15 @@ pub(super) const GONE: &str = "gone";
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(super) struct Record {
     pub(super) branch: String,
-    /// Git's folder for it, in the repository.
+    /// Git's folder for the work tree, in the repository.
     pub(super) entry: PathBuf,
-    /// The agent of the last run in it, and that run's task.
+    /// The agent of the last run in the work tree, and that run's task.
     pub(super) agent: String,
     pub(super) task: String,
     /// The commit at which that run began. It stays after the run: a daemon can be killed before the end is on record,
     /// and the next start then finds the run's commit by it.
     pub(super) began: Option<String>,
-    /// Files that earlier runs have left uncommitted, from its top.
+    /// Files that earlier runs have left uncommitted, from the top of the work tree.
     pub(super) left: Vec<String>,
     /// The origin of the branch; `None` for a branch that existed before.
     #[serde(default)]
@@ -41,7 +41,7 @@ pub(super) struct Record {
 /// The origin of a branch.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(super) struct Made {
-    /// The task for whose run it was made.
+    /// The task for whose run the branch was made.
     pub(super) task: String,
     /// The commit at which the branch was made.
     pub(super) at: String,

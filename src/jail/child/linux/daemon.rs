@@ -79,14 +79,14 @@ pub(crate) struct First {
 }
 
 impl First {
-    /// Opens a handle for it. `None` if it has ended and was collected already.
+    /// Opens a handle for the process. `None` if it has ended and was collected already.
     pub(crate) fn hold(pid: i32) -> Option<Self> {
         let pid = Pid::from_raw(pid)?;
         let handle = rustix::process::pidfd_open(pid, PidfdFlags::empty()).ok()?;
         Some(Self { pid, handle })
     }
 
-    /// Kills it and waits until it has ended: the first process of a process namespace ends after all others in
+    /// Kills the process and waits until it has ended: the first process of a process namespace ends after all others in
     /// it. Must be called when its supervisor is gone, so that the daemon, or init, collects it.
     pub(crate) fn end(self) {
         let _gone = rustix::process::pidfd_send_signal(&self.handle, Signal::KILL);

@@ -77,7 +77,7 @@ pub(super) fn usage() -> Usage {
     }
 }
 
-/// Returns their memory, with shared pages divided among the processes that share them. Slower.
+/// Returns the memory of these processes, with shared pages divided among the processes that share them. Slower.
 pub(super) fn proportional_bytes() -> u64 {
     let us = rustix::process::getpid().as_raw_nonzero().get();
     let page = sys::page_size();

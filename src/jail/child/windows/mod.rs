@@ -226,7 +226,7 @@ fn input(request: &[u8], mut descriptors: Vec<Handle>) -> io::Result<(OwnedHandl
 struct Feed(Option<(PipeWriter, Vec<u8>)>);
 
 impl Feed {
-    /// Writes them in a thread of its own, since the worker may be slow to read.
+    /// Writes the bytes in a thread of its own, since the worker may be slow to read.
     fn begin(self) {
         let Some((mut writer, bytes)) = self.0 else { return };
         // A worker that does not read them has closed its end; so has one that has ended.
