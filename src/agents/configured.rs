@@ -94,11 +94,11 @@ impl ConfiguredAgent {
 /// Another name for an agent.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Role {
-    /// The id by which editors name it.
+    /// The id by which editors name the agent.
     pub id: AgentId,
-    /// The agent behind it; `None` for the first one.
+    /// The agent behind the id; `None` for the first one.
     pub agent: Option<AgentId>,
-    /// The beginning of its prompts; `None` for the built-in text, if there is one.
+    /// The beginning of the agent's prompts; `None` for the built-in text, if there is one.
     pub preamble: Option<Box<str>>,
 }
 
@@ -109,7 +109,7 @@ pub struct ResolvedAgent<'a> {
     pub agent: &'a ConfiguredAgent,
     /// The role, spelt as in the configuration or the protocol.
     pub role: Option<&'a str>,
-    /// The beginning of its prompts.
+    /// The beginning of the agent's prompts.
     pub preamble: Option<&'a str>,
 }
 
@@ -127,7 +127,7 @@ pub enum NoAgent {
     /// No agent has that name.
     #[error("a6s.code_agent names no agent: {0}. Configured: {1}")]
     Called(AgentId, String),
-    /// No agent takes this method.
+    /// No agent takes the method.
     #[error("No agent takes {0}: add it to the `methods` of one of them. Configured: {1}")]
     Takes(&'static str, String),
     /// The agent that takes the method does not work.

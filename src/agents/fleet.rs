@@ -56,7 +56,7 @@ pub struct FleetMember {
     pub running: usize,
     /// Whether a command has switched the agent off.
     pub switch: Switch,
-    /// The use that its jobs have reported since the daemon's start.
+    /// The use that the agent's jobs have reported since the daemon's start.
     pub used: Option<Usage>,
 }
 

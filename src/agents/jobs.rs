@@ -57,7 +57,7 @@ pub struct JobAsk {
     pub worker: AgentId,
     /// The prompt of the worker.
     pub prompt: String,
-    /// The directory where it works, relative to the workspace.
+    /// The directory where the worker works, relative to the workspace.
     pub working_dir: Option<String>,
     /// Whether the worker is an agent: it works in a private copy, and its changes there are kept.
     pub by_agent: bool,

@@ -60,7 +60,7 @@ pub struct Surroundings(Option<Arc<Looks>>);
 type Looks = dyn Fn() -> Result<String, String> + Send + Sync;
 
 impl Surroundings {
-    /// Uses this function.
+    /// Makes the surroundings, with the given function.
     pub fn new(look: impl Fn() -> Result<String, String> + Send + Sync + 'static) -> Self {
         Self(Some(Arc::new(look)))
     }

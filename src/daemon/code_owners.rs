@@ -60,7 +60,7 @@ fn text(root: &Dir, path: &str) -> Option<String> {
 }
 
 impl Daemon {
-    /// Reads the file again whenever it changes.
+    /// Reads the file of code owners again whenever it changes.
     pub(super) fn follow_code_owners(&self) {
         let (engine, root) = (self.engine().clone(), self.start.places.root.clone());
         // The file itself, and the folders in which it may be, are of interest.

@@ -25,9 +25,9 @@ pub(super) struct FileListener {
 /// How many of a listener's folders the system watches.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Covered {
-    /// All of them, and it did before.
+    /// All folders, and it did before.
     Before,
-    /// All of them, some only from now on: earlier changes in these were not reported.
+    /// All folders, some only from now on: earlier changes in these were not reported.
     Since,
     /// Not all: the system does not report so many, or none at all.
     Not,

@@ -38,13 +38,13 @@ pub enum TakenPorts {
 
 /// A port that a door asks for.
 pub(super) struct Wanted {
-    /// The section of its setting, and the setting.
+    /// The section of the port's setting, and the setting.
     pub(super) section: &'static str,
     pub(super) key: &'static str,
     pub(super) port: u16,
     /// Whether a configuration or a variable names the port.
     pub(super) written: bool,
-    /// The port that this repository had last.
+    /// The port that the door of this repository had last.
     last: Option<u16>,
     /// The proof that a request needs.
     auth: LoopbackAuth,

@@ -15,7 +15,7 @@ use provost_protocols::scrape::{Phase, Scrape};
 use provost_transport::accept::{Capacity, Listening, accept_loop};
 use provost_transport::tcp;
 
-/// The section of its settings, and its name in the list of doors.
+/// The section of the settings for metrics, and the door's name in the list of doors.
 const SECTION: &str = "metrics";
 
 impl Daemon {

@@ -24,7 +24,7 @@ pub struct Start {
     pub foreground: bool,
     /// Set when started in DevIt's form.
     pub devitd: Option<DevitdForm>,
-    /// Stop after this many seconds without work; overrides the configuration.
+    /// The seconds without work after which the daemon stops; overrides the configuration.
     pub auto_shutdown_after: Option<u64>,
     /// The treatment of ports that are taken.
     pub ports: TakenPorts,

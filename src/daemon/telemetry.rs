@@ -36,7 +36,7 @@ use provost_vault::{Delivery, Vault};
 struct Collector {
     base: String,
     headers: Vec<(String, String)>,
-    /// The authority that issued its certificate, if that is not a public one.
+    /// The authority that issued the collector's certificate, if that is not a public one.
     authority: Option<String>,
     /// The name of this daemon in the messages.
     instance: String,

@@ -331,7 +331,7 @@ impl Drop for PidFile {
     }
 }
 
-/// Writes the number beside its place and moves it there, so that no client reads half of it.
+/// Writes the process id beside its place and moves it there, so that no client reads half of it.
 fn write_pid(folder: &OwnedFd) -> io::Result<Identity> {
     let name = format!(".provost-{}", uuid::Uuid::new_v4().simple());
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;

@@ -68,13 +68,13 @@ struct Reader<'a> {
     variables: Variables,
     found: Vec<Command>,
     words: usize,
-    /// The commands before this one in a pipe, whose output it reads.
+    /// The commands before the present one in a pipe, whose output it reads.
     fed: Vec<Vec<String>>,
     /// Names that the commands of a substitution print.
     names: Vec<String>,
     /// The array that is being read: its name and its words.
     array: Option<(String, Vec<String>)>,
-    /// Whether this is an argument of a program that runs no lines: often a regular expression.
+    /// Whether the text is an argument of a program that runs no lines: often a regular expression.
     is_prose: bool,
     budget: &'a mut Budget,
 }

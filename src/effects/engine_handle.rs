@@ -50,7 +50,7 @@ impl EngineHandle {
         reply.inspect_err(|refusal| tracing::warn!(%refusal, "an effect's word was not taken"))
     }
 
-    /// Returns the task and the tier of its worker; `None` if the task is finished.
+    /// Returns the task and the tier of the task's worker; `None` if the task is finished.
     pub(super) async fn look(&self, task: &TaskId) -> Result<Option<(Arc<Task>, Option<Tier>)>, Refusal> {
         self.persist(|| self.engine.view(TaskAndTier(task.clone()))).await
     }

@@ -15,7 +15,7 @@ const PREPARED_WITHIN: Ttl = Ttl::minutes(10);
 
 /// The state of a task's needs.
 pub(super) enum Needed {
-    /// The task holds all of them, or its worker needs nothing.
+    /// The task holds all its needs, or its worker needs nothing.
     Held,
     /// The task has waited for too long, or the machine never has enough of a resource.
     Never(Failure),

@@ -96,7 +96,7 @@ impl Outside {
 struct CommandContext<'b> {
     /// The directory in which the command starts.
     at: &'b Path,
-    /// The directories that its relative words may count from.
+    /// The directories that the command's relative words may count from.
     bases: &'b BTreeSet<PathBuf>,
     mode: Mode,
 }

@@ -224,7 +224,7 @@ pub type OurEnd = tokio::io::DuplexStream;
 /// Makes the two ends of a socket: one for us, and one for a worker's standard input and output.
 ///
 /// # Errors
-/// The system's; always, if workers cannot be confined.
+/// The system's error; always, if workers cannot be confined.
 #[cfg(unix)]
 pub fn conversation() -> std::io::Result<(OurEnd, Handle)> {
     let (ours, theirs) = std::os::unix::net::UnixStream::pair()?;
@@ -246,9 +246,9 @@ pub fn conversation() -> std::io::Result<(OurEnd, Handle)> {
 /// The input and the descriptors that a worker is given with its plan.
 #[derive(Debug, Default)]
 pub struct Handed {
-    /// The bytes of its standard input; `None` lets it read from `/dev/null`.
+    /// The bytes of the worker's standard input; `None` lets it read from `/dev/null`.
     pub input: Option<Vec<u8>>,
-    /// The end of a pipe or socket that is its standard input, instead of `input`.
+    /// The end of a pipe or socket that is the worker's standard input, instead of `input`.
     pub stdin: Option<Handle>,
     /// The end of a socket that is its standard input and output, instead of `input`; see [`conversation()`].
     pub stdio: Option<Handle>,

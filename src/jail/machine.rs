@@ -92,7 +92,7 @@ pub(super) struct JobFacts {
 /// The control groups that a daemon started from here could give its workers.
 #[derive(Clone, Debug)]
 pub(super) enum GroupFacts {
-    /// None, for this reason.
+    /// No groups, for this reason.
     None(String),
     /// Groups without walls, for this reason; their processes are ended as one.
     EndOnly(String),

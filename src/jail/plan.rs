@@ -48,7 +48,7 @@ impl Tier {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Network {
-    /// None. In `ns` there is an empty loopback for the worker's own servers, in `ll` no socket at all.
+    /// No network. In `ns` there is an empty loopback for the worker's own servers, in `ll` no socket at all.
     None,
     /// These ports of the host's loopback. Tier `ns` only.
     Ports(Vec<u16>),

@@ -28,7 +28,7 @@ pub struct Profile {
     /// Arguments with placeholders; without `{goal}` (or an agent's `{prompt}`) among them, the goal becomes
     /// the last one.
     pub args: Vec<String>,
-    /// The format of its output.
+    /// The format of the worker's output.
     pub parse: ParseMode,
     /// The call, for a worker that speaks MCP over its standard input and output.
     pub mcp: Option<McpCall>,
@@ -84,7 +84,7 @@ pub enum Copies {
 pub struct AsAgent {
     /// Whether the agent reads its goal on its standard input; otherwise the goal is an argument.
     pub by_stdin: bool,
-    /// The format of its standard output.
+    /// The format of the agent's standard output.
     pub reader: Reader,
     /// Whether the agent's changes in its copy are kept.
     pub edits: bool,

@@ -23,7 +23,7 @@ fn one(name: &str) -> io::Result<&str> {
 /// Opens a folder by its name.
 ///
 /// # Errors
-/// The system's; a link is no folder.
+/// The system's error; a link is no folder.
 pub fn folder_inside(dir: &Dir, name: &str) -> io::Result<Dir> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | PLAIN;
     let found = openat(dir, one(name)?, flags, Mode::empty())?;
@@ -33,7 +33,7 @@ pub fn folder_inside(dir: &Dir, name: &str) -> io::Result<Dir> {
 /// Makes a new folder, for the user alone.
 ///
 /// # Errors
-/// The system's; also if the name is taken.
+/// The system's error; also if the name is taken.
 pub fn make_folder_inside(dir: &Dir, name: &str) -> io::Result<()> {
     Ok(mkdirat(dir, one(name)?, Mode::RWXU)?)
 }
@@ -41,7 +41,7 @@ pub fn make_folder_inside(dir: &Dir, name: &str) -> io::Result<()> {
 /// Opens a file for reading. On a pipe, it does not wait for the other end.
 ///
 /// # Errors
-/// The system's; a link is no file.
+/// The system's error; a link is no file.
 pub fn file_inside(dir: &Dir, name: &str) -> io::Result<File> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | PLAIN;
     Ok(File::from(openat(dir, one(name)?, flags, Mode::empty())?))
@@ -50,7 +50,7 @@ pub fn file_inside(dir: &Dir, name: &str) -> io::Result<File> {
 /// Makes a new file for writing, for the user alone.
 ///
 /// # Errors
-/// The system's; also if the name is taken.
+/// The system's error; also if the name is taken.
 pub fn new_file_inside(dir: &Dir, name: &str) -> io::Result<File> {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | PLAIN;
     Ok(File::from(openat(dir, one(name)?, flags, Mode::RUSR | Mode::WUSR)?))
@@ -59,7 +59,7 @@ pub fn new_file_inside(dir: &Dir, name: &str) -> io::Result<File> {
 /// Exchanges two names in a folder in one step.
 ///
 /// # Errors
-/// The system's; [`io::ErrorKind::Unsupported`] if it cannot do that.
+/// The system's error; [`io::ErrorKind::Unsupported`] if it cannot do that.
 pub fn swap_inside(dir: &Dir, a: &str, b: &str) -> io::Result<()> {
     rename_inside(dir, a, b, RenameFlags::EXCHANGE)
 }
@@ -67,7 +67,7 @@ pub fn swap_inside(dir: &Dir, a: &str, b: &str) -> io::Result<()> {
 /// Renames a file in its folder to a name that must be free.
 ///
 /// # Errors
-/// The system's; [`io::ErrorKind::Unsupported`] if it cannot do that in one step.
+/// The system's error; [`io::ErrorKind::Unsupported`] if it cannot do that in one step.
 pub fn name_inside(dir: &Dir, from: &str, to: &str) -> io::Result<()> {
     rename_inside(dir, from, to, RenameFlags::NOREPLACE)
 }

@@ -18,7 +18,7 @@ fn one(name: &str) -> io::Result<&str> {
 /// Opens a folder by its name.
 ///
 /// # Errors
-/// The system's; a link is no folder.
+/// The system's error; a link is no folder.
 pub fn folder_inside(dir: &Dir, name: &str) -> io::Result<Dir> {
     if !dir.symlink_metadata(one(name)?)?.is_dir() {
         return Err(io::ErrorKind::NotADirectory.into());
@@ -29,7 +29,7 @@ pub fn folder_inside(dir: &Dir, name: &str) -> io::Result<Dir> {
 /// Makes a new folder.
 ///
 /// # Errors
-/// The system's; also if the name is taken.
+/// The system's error; also if the name is taken.
 pub fn make_folder_inside(dir: &Dir, name: &str) -> io::Result<()> {
     dir.create_dir(one(name)?)
 }
@@ -37,7 +37,7 @@ pub fn make_folder_inside(dir: &Dir, name: &str) -> io::Result<()> {
 /// Opens a file for reading.
 ///
 /// # Errors
-/// The system's; a link is no file.
+/// The system's error; a link is no file.
 pub fn file_inside(dir: &Dir, name: &str) -> io::Result<File> {
     if dir.symlink_metadata(one(name)?)?.is_symlink() {
         return Err(io::ErrorKind::InvalidInput.into());
@@ -48,7 +48,7 @@ pub fn file_inside(dir: &Dir, name: &str) -> io::Result<File> {
 /// Makes a new file for writing.
 ///
 /// # Errors
-/// The system's; also if the name is taken.
+/// The system's error; also if the name is taken.
 pub fn new_file_inside(dir: &Dir, name: &str) -> io::Result<File> {
     Ok(dir.open_with(one(name)?, OpenOptions::new().write(true).create_new(true))?.into_std())
 }

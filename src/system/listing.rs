@@ -49,7 +49,7 @@ pub(super) fn each_name(dir: &Dir, mut take: impl FnMut(&OsStr, Kind) -> bool) -
 /// Opens a folder in another one by its name.
 ///
 /// # Errors
-/// The system's; a link is no folder, and a path is no name.
+/// The system's error; a link is no folder, and a path is no name.
 pub fn open_folder(dir: &Dir, name: &OsStr) -> io::Result<Dir> {
     if name.as_bytes().contains(&b'/') {
         return Err(io::ErrorKind::InvalidInput.into());
@@ -61,7 +61,7 @@ pub fn open_folder(dir: &Dir, name: &OsStr) -> io::Result<Dir> {
 /// Checks whether a folder in another one is empty.
 ///
 /// # Errors
-/// The system's; a link is no folder.
+/// The system's error; a link is no folder.
 pub fn is_empty_folder(dir: &Dir, name: &OsStr) -> io::Result<bool> {
     let mut empty = true;
     each_name(&open_folder(dir, name)?, |_, _| {

@@ -33,7 +33,7 @@ pub(super) fn each_name(dir: &Dir, mut take: impl FnMut(&OsStr, Kind) -> bool) -
 /// Opens a folder in another one by its name.
 ///
 /// # Errors
-/// The system's; a link is no folder, and a path is no name.
+/// The system's error; a link is no folder, and a path is no name.
 pub fn open_folder(dir: &Dir, name: &OsStr) -> io::Result<Dir> {
     if name.as_encoded_bytes().iter().any(|byte| matches!(byte, b'/' | b'\\')) {
         return Err(io::ErrorKind::InvalidInput.into());

@@ -13,7 +13,7 @@ const COMMAND_LEN_MAX: usize = 120;
 pub struct Listener {
     /// The user that owns the socket.
     pub uid: u32,
-    /// The process that has it, and its command line; `None` if we may not see its descriptors.
+    /// The process that has the socket, and its command line; `None` if we may not see its descriptors.
     pub process: Option<(u32, String)>,
 }
 

@@ -5,7 +5,7 @@
 pub struct Listener {
     /// The user that owns the socket.
     pub uid: u32,
-    /// The process that has it, and its command line.
+    /// The process that has the socket, and its command line.
     pub process: Option<(u32, String)>,
 }
 

@@ -27,7 +27,7 @@ pub const STATE_HOME: &[&str] = &["XDG_STATE_HOME"];
 pub const USER_NAME: &[&str] = &["USER", "LOGNAME"];
 /// The folder of configuration and rules that an administrator has made.
 pub const SYSTEM_CONFIG: &str = "/etc/provost";
-/// The rules in it.
+/// The rules in that folder.
 pub const SYSTEM_POLICY: &str = "/etc/provost/policy.toml";
 /// The longest address of a socket, in bytes, on every system that we know; a longer one cannot be bound.
 pub const ADDRESS_BYTES_MAX: usize = 103;

@@ -50,7 +50,7 @@ pub const STATE_HOME: &[&str] = &["XDG_STATE_HOME", "LOCALAPPDATA"];
 pub const USER_NAME: &[&str] = &["USERNAME", "USER"];
 /// The folder of configuration and rules that an administrator has made; no other user can write there.
 pub const SYSTEM_CONFIG: &str = r"C:\Program Files\Provost";
-/// The rules in it.
+/// The rules in that folder.
 pub const SYSTEM_POLICY: &str = r"C:\Program Files\Provost\policy.toml";
 /// The longest name of a pipe, in bytes.
 pub const ADDRESS_BYTES_MAX: usize = 256;
@@ -355,7 +355,7 @@ impl Process {
 /// Makes all processes that this one starts from now on end with it, in every case.
 ///
 /// # Errors
-/// The system's; no process is bound then.
+/// The system's error; no process is bound then.
 #[expect(unsafe_code, reason = "no safe words for jobs")]
 pub fn end_children_with_us() -> io::Result<()> {
     let null = std::ptr::null();

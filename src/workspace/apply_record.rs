@@ -27,7 +27,7 @@ const FOLDER: &str = "applies";
 pub struct Head {
     /// The apply of the record; the file is named after it.
     pub apply: ApplyId,
-    /// The agent that asked for it.
+    /// The agent that asked for the apply.
     pub by: AgentId,
     /// When the daemon began to write.
     pub at: Timestamp,

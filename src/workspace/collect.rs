@@ -47,7 +47,7 @@ impl Found {
 pub struct ChangesRoom {
     /// The number of files.
     pub files: usize,
-    /// The bytes of all their contents.
+    /// The total of their contents, in bytes.
     pub bytes: u64,
 }
 

@@ -20,7 +20,7 @@ pub type Side<'a> = Option<&'a [u8]>;
 pub struct Budget {
     /// Until this moment the shortest difference is looked for; a later one may be longer.
     pub until: Instant,
-    /// The most bytes of its text; of a longer one only the lines are counted.
+    /// The most bytes of the difference's text; of a longer one only the lines are counted.
     pub bytes: usize,
 }
 
@@ -40,12 +40,12 @@ pub struct Difference {
 /// How much of a difference its text shows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Extent {
-    /// All of it: `git apply` turns one side into the other.
+    /// The whole difference: `git apply` turns one side into the other.
     #[default]
     Whole,
     /// Only that the bytes, which are no text, differ.
     Binary,
-    /// Only the number of its lines, since it is too long.
+    /// Only the number of the lines, since the text would be too long.
     Counted,
 }
 
@@ -54,7 +54,7 @@ pub fn unified(path: &str, mode: Option<u32>, old: Side<'_>, new: Side<'_>, budg
     difference(path, mode, old, new, budget).text
 }
 
-/// Returns the difference with its numbers.
+/// Returns the difference, with the numbers of its lines.
 pub fn difference(path: &str, mode: Option<u32>, old: Side<'_>, new: Side<'_>, budget: Budget) -> Difference {
     let (a, b) = (name("a/", path), name("b/", path));
     let mut text = format!("diff --git {a} {b}\n");

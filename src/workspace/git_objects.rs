@@ -137,7 +137,7 @@ impl Objects {
         &self.repository
     }
 
-    /// Returns git among these objects, and nowhere else.
+    /// Returns a git command that reads and writes these objects alone, without the user's configuration.
     pub(super) fn git(&self) -> Result<Command, GitError> {
         let mut git = git_process::git(&self.repository.outer, &self.own)?;
         // Only our own configuration counts.

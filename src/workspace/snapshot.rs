@@ -70,7 +70,7 @@ pub enum Was {
         copy: Stamp,
         /// The hash of the content; `None` for a file that is too large.
         hash: Option<Digest>,
-        /// The offset of its content; `None` if there was no room for it.
+        /// The offset of the content; `None` if there was no room for it.
         at: Option<u64>,
     },
     /// There was a link to this path.
@@ -320,7 +320,7 @@ struct Copier {
 
 /// The paths that git tracks, also if its ignore files name them.
 enum Tracked {
-    /// These paths.
+    /// The paths in git's index.
     These(BTreeSet<String>),
     /// All existing files.
     All,

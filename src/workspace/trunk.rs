@@ -48,7 +48,7 @@ const UNDER_WAY: [(&str, &str); 6] = [
     ("BISECT_LOG", "a bisect"),
 ];
 
-/// The refs among them, which a repository may keep in a table instead of files.
+/// The refs among those files, which a repository may keep in a table instead of files.
 const REFS: [(&str, &str); 2] = [("CHERRY_PICK_HEAD", "a cherry-pick"), ("REVERT_HEAD", "a revert")];
 
 /// The beginning of the text of our locks.
@@ -373,7 +373,7 @@ impl<'a> Follower<'a> {
         remove_folder(&self.folder())
     }
 
-    /// Checks whether these commits were noted, and the lock of the index is ours for them.
+    /// Checks whether our folder notes these commits, and the lock of the index is ours for them.
     fn is_ours(&self) -> bool {
         let says = |path: PathBuf| short_text(&path, LOCK_BYTES_MAX).is_ok_and(|it| it == self.mark());
         says(self.folder().join(WAY)) && says(self.lock())

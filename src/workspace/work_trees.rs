@@ -92,7 +92,7 @@ impl WorkTrees {
         is_free.then(|| Held { trees: self.clone(), branch: branch.to_owned() })
     }
 
-    /// Does the same, and waits while it is in use.
+    /// Keeps others from using the work tree of a branch, and waits while it is in use.
     pub fn hold_when_free(self: &Arc<Self>, branch: &str) -> Held {
         let mut held = self.held();
         while !held.insert(branch.to_owned()) {

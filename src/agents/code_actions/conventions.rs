@@ -18,9 +18,9 @@ type CandidatePath = (&'static str, &'static str);
 /// A folder that never exists: such a place counts only if the file itself exists.
 const ONLY_IF_THERE: &str = "\0";
 
-/// The convention for tests in some languages.
+/// The convention for tests in a group of languages.
 struct Custom {
-    /// The extensions of their files.
+    /// The extensions of these languages' files.
     endings: &'static [&'static str],
     /// The possible places, the most usual first.
     places: &'static [CandidatePath],

@@ -21,7 +21,7 @@ const USUAL: Duration = Duration::from_secs(60);
 const NEARLY: u32 = 95;
 /// The shortest time between two reports of a progress that follows the time.
 const PROGRESS_STEP_MIN: Duration = Duration::from_millis(100);
-/// Output within this time after a write is written together.
+/// Output that comes within this time after a write is written together.
 const GATHERED_FOR: Duration = Duration::from_millis(50);
 /// After this silence, an unfinished line is written, such as a question that waits for its answer.
 const QUIET: Duration = Duration::from_millis(250);
@@ -40,7 +40,7 @@ struct Hearing {
     reader: OutputReader,
     /// The run's output, once there is one.
     live: Option<LiveOutput>,
-    /// Output before this moment is written at this moment.
+    /// Output that comes before this moment is written at this moment.
     gathers_until: Instant,
 }
 
@@ -88,7 +88,7 @@ impl JobRunner {
         Hearing { board, task, reader, live: None, gathers_until: Instant::now() }
     }
 
-    /// Returns the task when it is over.
+    /// Waits for a task, and returns it when it is over.
     async fn end_of(&self, task: &Task) -> Result<Arc<Task>, Refusal> {
         let goes_on = |it: &Task| !it.state.is_finished();
         loop {

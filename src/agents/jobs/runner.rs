@@ -32,7 +32,7 @@ impl From<Refusal> for Stop {
 /// A job that is being carried out.
 pub(super) struct JobRunner {
     pub(super) service: AgentService,
-    /// The job as it was when this began.
+    /// The job as it was when its runner began.
     pub(super) job: Arc<Job>,
     pub(super) order: JobRecord,
     /// The number of runs that were begun.
@@ -107,7 +107,7 @@ impl JobRunner {
         }
     }
 
-    /// Returns the use that its runs have reported so far, if they have.
+    /// Returns the use that the job's runs have reported so far, if they have.
     pub(super) fn has_used(&self) -> Option<Usage> {
         let used = self.used.lock().unwrap_or_else(PoisonError::into_inner).clone();
         (used != Usage::default()).then_some(used)

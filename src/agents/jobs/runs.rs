@@ -23,7 +23,7 @@ pub const KEPT_WITHIN: Duration = Duration::from_secs(15);
 /// The request for one run.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct RunRequest {
-    /// The part of the job that it belongs to.
+    /// The part of the job that the run belongs to.
     pub(super) phase: PhaseName,
     /// The worker that runs.
     pub(super) worker: AgentId,
@@ -31,7 +31,7 @@ pub(super) struct RunRequest {
     pub(super) by_agent: bool,
     /// The prompt, which is the task's goal.
     pub(super) prompt: Box<str>,
-    /// The directory where it works, relative to the workspace.
+    /// The directory where the worker works, relative to the workspace.
     pub(super) working_dir: Option<Box<str>>,
     /// The JSON Schema of the worker's answer.
     pub(super) schema: Option<Json>,
@@ -54,11 +54,11 @@ pub(super) struct Ran {
     pub(super) artifacts: Vec<Artifact>,
     /// Changes that are no artifacts.
     pub(super) left_out: Option<Box<str>>,
-    /// Whether files are among those changes.
+    /// Whether there are files among the changes that are no artifacts.
     pub(super) incomplete: bool,
     /// Whether the run's copy was searched for changes.
     pub(super) has_left: bool,
-    /// The end of its standard error.
+    /// The end of the worker's standard error.
     pub(super) last_words: String,
 }
 
@@ -76,7 +76,7 @@ impl Ran {
         }
     }
 
-    /// Returns the summary of its end, in one line.
+    /// Returns the summary of the run's end, in one line.
     pub(super) fn summary(&self) -> Option<&str> {
         let summary = self.task.notes.last().map(|note| &*note.report.summary).unwrap_or_default();
         summary.lines().next().filter(|line| !line.trim().is_empty())

@@ -51,7 +51,7 @@ struct BrokerLog {
     trouble: Option<String>,
 }
 
-/// The file, and the number of its last message.
+/// An open file of the log, and the number of its last message.
 struct Opened {
     file: File,
     last: Option<PostSeq>,

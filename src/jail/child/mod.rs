@@ -42,9 +42,9 @@ pub(super) const TRY_NAMESPACES: &str = "try-namespaces";
 /// The jails that a supervisor builds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Demand {
-    /// Only those with every layer.
+    /// Only jails with every layer.
     Whole,
-    /// Also those from which a test leaves a layer out.
+    /// Also jails from which a test leaves a layer out.
     #[cfg(any(debug_assertions, feature = "layers-off"))]
     OrLess,
 }

@@ -43,7 +43,7 @@ impl Token {
     /// Opens the token of another process.
     ///
     /// # Errors
-    /// The system's; `PermissionDenied` for most processes of other users.
+    /// The system's error; `PermissionDenied` for most processes of other users.
     #[expect(unsafe_code, reason = "no safe word for it")]
     pub fn of_process(pid: u32) -> io::Result<Self> {
         // SAFETY: takes numbers, and gives a new handle or null.

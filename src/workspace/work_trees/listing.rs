@@ -13,11 +13,11 @@ use provost_base::{shell_word, visible_name};
 /// A work tree of a run.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Listed {
-    /// The branch that is checked out in it.
+    /// The branch that is checked out in the work tree.
     pub branch: String,
     /// The folder of the work tree.
     pub path: PathBuf,
-    /// The agent of the last run in it.
+    /// The agent of the last run in the work tree.
     pub agent: String,
     /// The task of that run.
     pub task: String,

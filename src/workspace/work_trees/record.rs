@@ -60,7 +60,7 @@ pub(super) struct Making {
 pub(super) struct Shelf {
     /// The folder of all work trees.
     pub(super) folder: PathBuf,
-    /// The name of this one's folder, and of the files beside it.
+    /// The name of this work tree's folder, and of the files beside it.
     pub(super) name: String,
 }
 

@@ -32,7 +32,7 @@ const CONTROLLERS: [&str; 2] = ["memory", "pids"];
 /// The available delegation, found without changing anything.
 pub(crate) struct Delegation {
     own: PathBuf,
-    /// Those of [`CONTROLLERS`] that may be handed on.
+    /// The controllers of [`CONTROLLERS`] that may be handed on.
     controllers: Vec<&'static str>,
     /// Whether only this process is in the group.
     alone: bool,

@@ -186,7 +186,7 @@ pub(super) struct Owner {
 }
 
 impl Owner {
-    /// Returns those of this process, which must still be outside.
+    /// Returns the user and group of this process, which must still be outside.
     pub(super) fn of_this_process() -> Self {
         Self { uid: rustix::process::geteuid().as_raw(), gid: rustix::process::getegid().as_raw() }
     }
