@@ -36,7 +36,7 @@ impl Folder {
         self.base.join(&self.name).join(name)
     }
 
-    /// The variable and the name of the pipe.
+    /// Returns the variable and the name of the pipe.
     #[expect(clippy::unnecessary_wraps, reason = "on Unix a path can be too long for it")]
     pub(super) fn address(&self) -> Option<(&'static str, PathBuf)> {
         Some(("DEVIT_ACK_PIPE", PathBuf::from(format!(r"\\.\pipe\devit-ack-{}", self.name))))

@@ -155,7 +155,7 @@ impl Once {
     }
 }
 
-/// The failure of a picture whose permission has been withdrawn.
+/// Returns the failure of a picture whose permission has been withdrawn.
 fn denied(refusal: Refusal) -> Failure {
     let (rule, reason) = match refusal {
         Refusal::Denied { rule, reason } => (rule, reason),

@@ -35,7 +35,7 @@ pub(super) struct Untold {
 }
 
 impl Untold {
-    /// The error of a worker that is called `whose` in sentences; `why` begins with a colon or the error's number.
+    /// Makes the error of a worker that is called `whose` in sentences; `why` begins with a colon or the error's number.
     pub(super) fn new(whose: &str, why: &str) -> Self {
         let why = plain_text(&format!("{whose} error{why}"));
         Self { why: clip(why.trim(), REASON_LEN_MAX).into(), closed: false }
@@ -80,7 +80,7 @@ impl RunConversation {
         }
     }
 
-    /// Whether the worker went away in the middle of the conversation.
+    /// Checks whether the worker went away in the middle of the conversation.
     pub(super) fn was_left(&self) -> bool {
         match &self.said {
             Some(said) => said.as_ref().is_err_and(|it| it.closed),

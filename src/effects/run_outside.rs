@@ -149,8 +149,8 @@ pub fn runs_outside(
     })
 }
 
-/// The links in the workspace that lie on the way to a named path or in a named folder, and the places to which they lead: a write there
-/// is a write to the named file.
+/// Returns the links in the workspace that lie on the way to a named path or in a named folder, and the places to which they
+/// lead: a write there is a write to the named file.
 fn behind_links(named: &BTreeSet<PathBuf>, root: &Path) -> BTreeSet<PathBuf> {
     let from_root = |it: &Path| it.strip_prefix(root).ok().map(Path::to_path_buf);
     let within = named.iter().filter_map(|it| from_root(it)).flat_map(|at| {

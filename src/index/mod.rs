@@ -183,12 +183,12 @@ impl Index {
         self.ask(|graph| graph.callees(of))
     }
 
-    /// [`Graph::callers_found`].
+    /// Returns the answer of [`Graph::callers_found`].
     pub fn callers_found(&self, of: &SymbolPath) -> Vec<(SymbolPath, FoundBy)> {
         self.ask(|graph| graph.callers_found(of))
     }
 
-    /// [`Graph::callees_found`].
+    /// Returns the answer of [`Graph::callees_found`].
     pub fn callees_found(&self, of: &SymbolPath) -> Vec<(SymbolPath, FoundBy)> {
         self.ask(|graph| graph.callees_found(of))
     }
@@ -208,7 +208,7 @@ impl Index {
         self.ask(|graph| graph.named(name))
     }
 
-    /// [`Graph::gaps`].
+    /// Returns the answer of [`Graph::gaps`].
     pub fn gaps(&self, of: &BTreeSet<RepoPath>, names: &BTreeSet<&str>) -> (usize, Option<RepoPath>) {
         self.ask(|graph| graph.gaps(of, names))
     }

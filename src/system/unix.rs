@@ -41,7 +41,7 @@ pub const VARIABLES_FOLD: bool = false;
 /// The separator of the folders in `PATH`.
 pub const PATH_SEPARATOR: char = ':';
 
-/// The folders with the system's programs, as `PATH` has them.
+/// Returns the folders with the system's programs, as `PATH` has them.
 pub fn program_folders() -> String {
     "/usr/local/bin:/usr/bin:/bin".into()
 }

@@ -198,7 +198,7 @@ pub trait Visitor {
     /// The reason why the visitor ends the walk.
     type Stop;
 
-    /// Called when a folder was listed and none of its entries was visited yet. The names are visited in the order in which this
+    /// Handles a folder that was listed, before any of its entries is visited. The names are visited in the order in which this
     /// function leaves them.
     ///
     /// # Errors
@@ -212,13 +212,13 @@ pub trait Visitor {
         Ok(())
     }
 
-    /// Called for the next entry of a folder.
+    /// Handles the next entry of a folder.
     ///
     /// # Errors
     /// Ends the walk.
     fn entry(&mut self, entry: Entry<'_>, here: &mut Self::Here) -> Result<Step<Self::Here>, Self::Stop>;
 
-    /// Called when a folder is not listed to its end. If the result is no error, the walk goes on as [`Bound`] says.
+    /// Handles a folder that is not listed to its end. If the result is no error, the walk goes on as [`Bound`] says.
     ///
     /// # Errors
     /// Ends the walk.

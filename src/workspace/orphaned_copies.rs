@@ -47,7 +47,7 @@ impl Drop for Mark {
     }
 }
 
-/// Called at the start of a daemon: renames the copies of runs whose daemon was killed, and removes all others.
+/// Renames the copies of runs whose daemon was killed, and removes all others. Called at the start of a daemon.
 pub fn sort(copies: &Path) {
     for mark in listed(&copies.with_extension(MARKS)) {
         let copy = mark.file_name().map(|name| copies.join(name)).unwrap_or_default();

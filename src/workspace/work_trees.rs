@@ -77,7 +77,7 @@ impl Drop for Held {
 }
 
 impl WorkTrees {
-    /// The work trees of the repository at `root`, in a folder of the daemon's own.
+    /// Returns the work trees of the repository at `root`, in a folder of the daemon's own.
     pub fn new(root: &Path, folder: &Path) -> Self {
         // The path must be the one that git writes down; a missing folder is made below an existing one.
         let (above, name) = (folder.parent().unwrap_or(folder), folder.file_name().unwrap_or_default());
@@ -316,7 +316,7 @@ impl WorkTrees {
         format!("the folder of work trees, {}, cannot be used: {err}", self.folder.display())
     }
 
-    /// Called at the start of a daemon: undoes the work trees that an earlier one has half made or half removed.
+    /// Undoes the work trees that an earlier daemon has half made or half removed. Called at the start of a daemon.
     pub fn sweep(&self) {
         for shelf in shelves(&self.folder) {
             let swept = shelf.lock().map_err(|err| err.to_string()).and_then(|_lock| {

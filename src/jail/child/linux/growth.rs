@@ -246,7 +246,7 @@ impl Growth {
         (too_deep && !before.too_deep).then_some(Space::Depth)
     }
 
-    /// Git needs no list of a directory's names to find a repository there, and neither does this function.
+    /// Looks for a repository in a directory that cannot be listed: git finds one there without a list of names, too.
     fn look_into_closed(&mut self, root: usize, path: &Path) {
         let Some(known) = &self.repositories else { return };
         let beneath = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;

@@ -292,7 +292,7 @@ fn bits(constant: i32) -> u64 {
     u64::from(constant as u32)
 }
 
-/// The condition that a limit is set and not only read. All bits of the pointer count.
+/// Returns the condition that a limit is set and not only read. All bits of the pointer count.
 fn is_new_limit() -> Result<SeccompCondition, BackendError> {
     SeccompCondition::new(2, SeccompCmpArgLen::Qword, SeccompCmpOp::Ne, 0)
 }

@@ -77,7 +77,7 @@ impl<'a> Watch<'a> {
         })
     }
 
-    /// Must be called ten times a second. Returns the reason why the worker has to end, if it has to.
+    /// Checks the limits; must be called ten times a second. Returns the reason why the worker has to end, if it has to.
     pub(super) fn tick(&mut self) -> Option<Breach> {
         self.ticks = self.ticks.wrapping_add(1);
         self.workspace.hear();

@@ -27,7 +27,7 @@ impl Scratch {
         Ok(made)
     }
 
-    /// The absolute path of the folder.
+    /// Returns the absolute path of the folder.
     pub(super) fn path(&self) -> &Path {
         &self.0
     }
