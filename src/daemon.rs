@@ -180,7 +180,7 @@ const NOT_RELOADED: &str = "policy not reloaded: ";
 struct Daemon {
     start: Start,
     provost: Provost,
-    /// Watches folders for all parts of the daemon.
+    /// The watcher of folders, for all parts of the daemon.
     watcher: FolderWatcher,
     agents: AgentService,
     system: Principal,

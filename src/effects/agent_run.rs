@@ -34,7 +34,7 @@ pub(super) struct RunFolders {
     folder: Folder,
     /// A folder with files that the run may read.
     given: Option<Copied>,
-    /// Marks whose run works there, so that a later daemon can find out.
+    /// The mark that says whose run works there, so that a later daemon can find out.
     _mark: Option<Mark>,
 }
 

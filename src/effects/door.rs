@@ -25,9 +25,9 @@ pub struct WorkersDoor {
     pub socket: Option<Handle>,
     /// Variables that name the door to the worker.
     pub environment: Vec<(&'static str, String)>,
-    /// Closes the door when it is dropped.
+    /// The guard that closes the door when it is dropped.
     pub stop: DropGuard,
-    /// Ends when no connection is served any more and everything is on record.
+    /// The task that ends when no connection is served any more and everything is on record.
     pub served: JoinHandle<()>,
 }
 

@@ -66,7 +66,7 @@ pub struct WorkerParts {
     pub outputs: OutputBoard,
     /// Workers that may run at once; at least one. The others wait.
     pub concurrent: usize,
-    /// Watches the folders of tasks whose files are watched.
+    /// The watcher of the folders of tasks whose files are watched.
     pub folders: FolderWatcher,
     /// Stores the changes of agents.
     pub keep: Keep,

@@ -61,7 +61,7 @@ impl Bell {
     }
 }
 
-/// Watches folders of one tree.
+/// The watch of one tree's folders.
 pub(super) struct Watch {
     subscription: Subscription,
     root: PathBuf,

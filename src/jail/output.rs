@@ -416,7 +416,7 @@ impl LiveOutput {
     }
 }
 
-/// Finds the output of a task while it runs, and later as long as there is room.
+/// The outputs of tasks: while they run, and later as long as there is room.
 #[derive(Clone, Debug, Default)]
 pub struct OutputBoard {
     tasks: Arc<Mutex<VecDeque<OnBoard>>>,

@@ -23,7 +23,7 @@ const AGES: &str = "ages";
 /// The prefix of the names of kept copies.
 const KEPT: &str = "left-by-";
 
-/// Marks, while it is held, whose run works in a copy.
+/// The mark that says, while it is held, whose run works in a copy.
 #[derive(Debug)]
 pub struct Mark(PathBuf);
 

@@ -9,7 +9,7 @@ const LINE_BYTES: usize = 64 << 10;
 /// The most pages in one go: more than can be kept at any moment, but a worker can go on writing.
 const PAGES_AT_ONCE: usize = 32;
 
-/// Reads the output of one run.
+/// The reader of one run's output.
 pub(super) struct OutputReader {
     logs: JobLogs,
     job: JobId,

@@ -27,7 +27,7 @@ pub struct Pulse {
 pub struct Pulses {
     last: Arc<Mutex<HashMap<JobId, Pulse>>>,
     told: broadcast::Sender<Pulse>,
-    /// Counts the changes that readers of logs and of ends wait for: a job's log has grown, or a job runs no more.
+    /// The number of changes that readers of logs and of ends wait for: a job's log has grown, or a job runs no more.
     moved: watch::Sender<u64>,
 }
 

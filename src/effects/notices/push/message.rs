@@ -13,7 +13,7 @@ use provost_base::limits::{PUSH_TEXT_BYTES_MAX, PUSH_TTL_S, PUSH_WORDS_BYTES_MAX
 use provost_base::{ApprovalId, Timestamp, clipped};
 use provost_domain::{ApprovalFacts, NoticeAbout, NoticeKind, OutgoingNotice, TaskFacts};
 
-/// Marks a message as a declarative one.
+/// The mark of a declarative message.
 const DECLARATIVE: u32 = 8030;
 
 /// A message before it is sealed.

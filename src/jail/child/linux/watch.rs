@@ -27,7 +27,7 @@ const SHARE_OF_A_TICK_DEAF: Duration = Duration::from_millis(25);
 const DEAF: &str =
     "new repositories are looked for by walks alone, since inotify has no room for all folders";
 
-/// Watches one worker.
+/// The watch of one worker.
 pub(super) struct Watch<'a> {
     plan: &'a Plan,
     ceiling: u64,
