@@ -60,7 +60,7 @@ pub(super) struct Resolver<'g> {
     pub(super) imported: Option<BTreeMap<&'g str, Option<(u32, u32)>>>,
     /// The definition that a file means, if several files define a key.
     pub(super) chosen: BTreeMap<(u32, String), Option<(u32, u32)>>,
-    /// The modules of files, if other files name them: the folder of the package, and the name.
+    /// The modules of files, where other files say them: the folder of the package, and the name.
     pub(super) modules: BTreeMap<u32, (String, String)>,
 }
 

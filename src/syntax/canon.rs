@@ -39,7 +39,7 @@ pub(super) enum Role {
     Declares,
 }
 
-/// The position of the walk over a signature's nodes.
+/// Where the walk over a signature's nodes is.
 struct Level {
     role: Role,
     /// Whether none of its members was written yet.

@@ -120,7 +120,7 @@ pub(super) struct Walk<'a> {
     claimed: HashSet<usize>,
     pub(super) decorators: Option<Decorators>,
     pub(super) notes: Notes,
-    /// Symbols that belong to another symbol by name, wherever they stand: `X.prototype.f = …`.
+    /// Symbols that belong to another one by name, wherever they are: `X.prototype.f = …`.
     adopted: Vec<(u32, Box<str>)>,
     errors: Option<(u32, u32)>,
     /// The end of the innermost error around the current node.

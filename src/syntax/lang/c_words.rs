@@ -2,7 +2,7 @@
 
 use super::c_macros::is_macro_name;
 
-/// Words with which a declaration continues after a macro, and which no type precedes.
+/// Words with which a declaration goes on after a macro, and which no type stands before.
 pub(super) const BEGINNINGS: &[&str] = &[
     "class",
     "constexpr",
@@ -79,7 +79,7 @@ pub(super) const QUALIFIERS: &[&str] = &[
     "typename",
 ];
 
-/// Words that begin a statement, a label or another text that is no declaration.
+/// Words that begin a statement, a label or something else that is no declaration.
 pub(super) const STATEMENTS: &[&str] = &[
     "break",
     "case",

@@ -1,7 +1,7 @@
-//! The text of a Kotlin file as its grammar sees it: annotations before an expression that is a function's body are blanked out. They
-//! would end the function for the grammar.
+//! Kotlin as its grammar is shown it: annotations before the expression that is a function's body are blank. They would end the
+//! function for the grammar.
 //!
-//! No text changes its position. Symbols, names and signatures are read from the file itself.
+//! Nothing changes its place. Symbols, names and signatures are read from the file itself.
 
 /// What the grammar is shown instead of a file; none where it can be shown the file itself.
 pub(crate) fn mask(bytes: &[u8]) -> Option<Vec<u8>> {
