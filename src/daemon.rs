@@ -90,17 +90,17 @@ pub use rehearse::rehearse;
 pub use start::{DevitdForm, Start};
 use supervisor::Supervisor;
 
-/// What `daemon_version` means to us, in `provost status` and in ACKs beside the advertised one.
+/// Our own version, which `provost status` and ACKs show beside the advertised `daemon_version`.
 const VERSION: &str = concat!("provost/", env!("CARGO_PKG_VERSION"));
-/// How long open connections are given to finish at shutdown.
+/// How long open connections may take to finish at shutdown.
 const GRACE: Duration = Duration::from_secs(2);
-/// How often the policy file and idleness are looked at.
+/// How often the policy file and idleness are checked.
 const LOOK_EVERY: Duration = Duration::from_secs(POLICY_LOOK_S);
 
 /// Runs the daemon until a signal, an order or idleness ends it.
 ///
 /// # Errors
-/// Why it could not start, with what to do; also written to [`Start::ready`].
+/// The reason why it could not start, with the remedy; also written to [`Start::ready`].
 pub fn run(mut start: Start) -> Result<()> {
     let mut ready = Ready::new(start.ready.take());
     let outcome = prepare(&start).and_then(|prepared| {
@@ -110,7 +110,7 @@ pub fn run(mut start: Start) -> Result<()> {
         runtime.shutdown_timeout(GRACE);
         outcome
     });
-    // A host that was taken for dead while it stood still takes part again, as if a person had started it.
+    // A host that was taken for dead while it was suspended joins again, as if a person had started it.
     let begins_again =
         |err: &anyhow::Error| err.downcast_ref::<engine::Lost>().is_some_and(|it| it.begins_again);
     let outcome = match outcome {
@@ -123,18 +123,18 @@ pub fn run(mut start: Start) -> Result<()> {
     outcome
 }
 
-/// How many threads serve doors: half of the cores, since the engine has a thread of its own, files and code are read on further
-/// ones, and clients are on the same machine. With more, each request wakes threads that find nothing to do.
+/// Returns how many threads serve doors: half of the cores, since the engine has a thread of its own, files and code are read on
+/// others, and clients are on the same machine. With more, each request wakes threads that find nothing to do.
 fn door_threads() -> usize {
     std::thread::available_parallelism().map_or(2, |cores| (cores.get() / 2).max(2))
 }
 
-/// What is settled before any thread exists.
+/// The results of the steps before any thread exists.
 struct Prepared {
     loaded: Loaded,
     uid: u32,
     user: AgentId,
-    /// Who workers run as, when the daemon is root.
+    /// The user and group of workers, when the daemon is root.
     worker_user: Option<(u32, u32)>,
     _log: Option<tracing_appender::non_blocking::WorkerGuard>,
 }
@@ -173,14 +173,14 @@ fn now() -> Timestamp {
     SystemClock.now()
 }
 
-/// How the note about rules that could not be used begins.
+/// The beginning of the note about rules that could not be used.
 const NOT_RELOADED: &str = "policy not reloaded: ";
 
-/// The running daemon, with all that ends with it.
+/// The running daemon, with everything that ends with it.
 struct Daemon {
     start: Start,
     provost: Provost,
-    /// Watches folders for all parts of the daemon.
+    /// The watcher of folders, for all parts of the daemon.
     watcher: FolderWatcher,
     agents: AgentService,
     system: Principal,
@@ -189,17 +189,17 @@ struct Daemon {
     names: Arc<Names>,
     capture_config: watch::Sender<Arc<CaptureConfig>>,
     notices: watch::Sender<DesktopOptions>,
-    /// Where notices go, and what sends them.
+    /// The addresses of notices, and the part that sends them.
     addresses: watch::Sender<Arc<NoticeSettings>>,
     sender: Notices,
     devit: Devit,
     wit: Wit,
     stop: CancellationToken,
     doors: TaskTracker,
-    /// How many connections each of them may have.
+    /// How many connections each door may have.
     capacity: Capacity,
     shared: Arc<Mutex<Shared>>,
-    /// The rules that were put in force last, for those who ask what they are.
+    /// The rules that were put in force last, for queries about them.
     in_force: watch::Sender<RuleSet>,
     policy: PolicyFile,
     clock: Arc<clock::Watch>,
@@ -208,14 +208,14 @@ struct Daemon {
     idle_since: Timestamp,
     root: look::Root,
     uid: u32,
-    /// What there is to say for as long as the daemon runs, about ports, say.
+    /// Notes that stay for as long as the daemon runs, for instance about ports.
     lasting_notes: Vec<String>,
-    /// How far it is, for those who look from outside, and who supervises it.
+    /// The phase that is seen from outside, and the supervisor of the daemon.
     phase: watch::Sender<Phase>,
     supervisor: Supervisor,
 }
 
-/// What `GET /about` tells, beside what the engine knows.
+/// The parts of the answer to `GET /about` that do not come from the engine.
 #[derive(Default)]
 struct Shared(wire::About);
 
@@ -225,19 +225,19 @@ async fn serve(start: Start, prepared: Prepared, ready: &mut Ready) -> Result<()
     let mut signals = Signals::catch()?;
     let (orders, mut inbox) = mpsc::channel(16);
     let (mut daemon, own, mut started, mut hands) = assemble(start, &prepared, &config, orders).await?;
-    // Written before any door is open, so that a client that finds one door knows where the others are.
+    // The record is written before any door is open, so that a client that finds one door finds the others.
     let _sockets = sockets::Record::keep(&daemon.start.places)
         .context("it cannot be written into the state folder where the sockets are")?;
     daemon.open_metrics(&prepared.loaded, &own).await?;
     daemon.send_telemetry(&prepared.loaded, &own)?;
-    // Who comes to a door is told how jobs and applies of an earlier daemon are by now.
+    // A client at a door has to see the outcome of an earlier daemon's jobs and applies.
     hands.owed_taken_up().await;
     let provost = daemon.provost.clone();
     daemon.doors.spawn(async move { provost.settle_followers().await });
-    // Rules that ask for a passkey once one is enrolled have to know before anybody can answer.
+    // Rules that ask for a passkey once one is enrolled have to know before a person can answer.
     own.look_at_passkeys().await;
     // The process that starts a daemon waits for the doors that open last: then the others
-    // are there, and logged.
+    // are open, and logged.
     let inside = own.inside();
     daemon.open_loopback(&prepared.loaded, inside.clone()).await?;
     daemon.take_over_published(&config);
@@ -264,7 +264,7 @@ async fn serve(start: Start, prepared: Prepared, ready: &mut Ready) -> Result<()
     #[cfg(unix)]
     daemon.open_wit(&config).await;
     let mut look = tokio::time::interval(LOOK_EVERY);
-    // Everything works without it, except that `provost` elsewhere does not list this daemon.
+    // Everything else works without the announcement; only `provost` elsewhere does not list this daemon.
     let _announced = daemons::Announced::keep(&daemon.start.places)
         .inspect_err(|err| tracing::warn!(%err, "this daemon is not listed among those of its user"));
     ready.say("ready");
@@ -290,7 +290,7 @@ async fn serve(start: Start, prepared: Prepared, ready: &mut Ready) -> Result<()
     daemon.shut_down(hands, started.thread, reply_to).await
 }
 
-/// What is left of a started engine once its effects are in hand.
+/// The parts of a started engine that are left once its effects are taken up.
 struct Running {
     clean: bool,
     thread: std::thread::JoinHandle<Option<engine::Lost>>,
@@ -384,13 +384,13 @@ async fn assemble(
     Ok((daemon, own, Running { clean, thread, ended }, hands))
 }
 
-/// Effects to come, and those owed from before.
+/// New effects, and those that are owed from before.
 type Work = (mpsc::UnboundedReceiver<(EffectId, Effect)>, Vec<Owed>);
 
-/// The parts of what shows things outside of the daemon.
+/// The parts that show things outside of the daemon.
 type Showing = (HookParts, watch::Receiver<Arc<CaptureConfig>>, DesktopParts, NoticeParts);
 
-/// Each run gets a door of its own, where workers can be confined at all.
+/// Returns the opener of doors for runs, if workers can be confined here.
 #[cfg(unix)]
 fn doors_of_workers(start: &Start, prepared: &Prepared, like: &Devit) -> Result<Option<OpenDoor>> {
     let folder = start.places.runtime.join("runs");
@@ -490,21 +490,21 @@ impl Daemon {
             }
             DaemonCommand::TestNotice(name) => {
                 let sender = self.sender.clone();
-                // An address that is slow holds no other order up. The asker may have gone.
+                // An address that is slow does not delay other orders. The asker may be gone.
                 self.doors.spawn(async move { reply.send(sender.try_out(&name).await).ok() });
                 return;
             }
             DaemonCommand::PushKey => return self.say_push_key(reply),
             DaemonCommand::CheckPush { endpoint, keys } => self.check_push(&endpoint, &keys),
             DaemonCommand::OpenPage => self.open_page(inside.clone()).await,
-            // The main loop takes this one itself.
+            // The main loop handles this one itself.
             DaemonCommand::Stop => Ok("stopping".to_owned()),
         };
-        // The asker may have gone.
+        // The asker may be gone.
         let _ = reply.send(outcome.map_err(|err| format!("{err:#}")));
     }
 
-    /// Reads configuration, policy and keys again. Whatever is wrong, what was in force stays.
+    /// Reads configuration, policy and keys again. If anything is wrong, the old ones stay in force.
     async fn reload(&mut self) -> Result<String> {
         let loaded = load_config(&self.start)?;
         let mut policy = PolicyFile::find(&loaded.config, &self.start.places)?;
@@ -558,8 +558,8 @@ impl Daemon {
         Ok(())
     }
 
-    /// Puts changed rules in force. A store that takes nothing at the moment is no reason to end; the
-    /// next look tries again.
+    /// Puts changed rules in force. If the store takes nothing at the moment, the daemon goes on, and the
+    /// next check tries again.
     async fn take_over(&mut self, rules: RuleSet) {
         match self.put_in_force(rules).await {
             Ok(()) => self.shared().0.notes.retain(|note| !note.starts_with(NOT_RELOADED)),
@@ -570,7 +570,7 @@ impl Daemon {
         }
     }
 
-    /// Notices a changed policy, and idleness; `true` when it is time to stop.
+    /// Checks for a changed policy and for idleness; returns `true` when it is time to stop.
     async fn look_around(&mut self) -> bool {
         self.look_at_the_clock().await;
         if self.is_without_its_repository().await {

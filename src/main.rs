@@ -12,7 +12,7 @@ fn main() -> ExitCode {
     cli::main(&serve, &daemon::rehearse)
 }
 
-/// The command line does not know the daemon; this is where they meet.
+/// Connects the command line and the daemon, which do not know each other.
 fn serve(asked: Serve) -> anyhow::Result<()> {
     let devitd = asked.devitd.map(|it| DevitdForm { socket: it.socket, secret: it.secret });
     daemon::run(Start {

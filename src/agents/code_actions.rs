@@ -26,25 +26,25 @@ use provost_domain::view::{AllSwitches, View};
 use provost_domain::{Artifact, Job, JobKind, JobResult, JobState, Principal, Refusal, State, TaskState};
 pub use test_merge::{MergedTests, keep_tests, lost_tests};
 
-/// For how long an answer is given again.
+/// How long an answer is given to the same question again.
 const ANSWER_KEPT_FOR: Ttl = Ttl::minutes(10);
 
 /// The kinds of questions about selected code.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CodeQuestion {
-    /// What does it do?
+    /// An explanation of the code.
     Explain,
-    /// How could it be better?
+    /// An improvement of the code.
     Refactor,
-    /// What would its tests be?
+    /// Tests for the code.
     GenerateTests,
-    /// What is wrong with it?
+    /// A review of the code.
     Review,
 }
 
 impl CodeQuestion {
-    /// As editors call it.
+    /// Returns the method by which editors ask it.
     pub fn method(self) -> &'static str {
         match self {
             Self::Explain => "code.explain",
@@ -76,13 +76,13 @@ impl CodeQuestion {
 /// A question as an editor asks it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CodeAsk {
-    /// What the editor wants to know or to have.
+    /// The kind of question.
     pub question: CodeQuestion,
     /// The selected code, as the editor sends it.
     pub code: String,
-    /// As the editor calls it; may be empty.
+    /// The language as the editor names it; may be empty.
     pub language: String,
-    /// Absolute, or whatever a buffer without a file is called; may be empty.
+    /// An absolute path, or the name of a buffer without a file; may be empty.
     pub file_path: String,
     /// The user's own words.
     pub instructions: Option<String>,
@@ -90,16 +90,16 @@ pub struct CodeAsk {
     pub focus: &'static str,
 }
 
-/// Why no agent is asked a question.
+/// The reason why no agent is asked a question.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum CodeActionError {
-    /// The core says no.
+    /// The core refused.
     #[error(transparent)]
     Refused(#[from] Refusal),
     /// No agent could answer.
     #[error(transparent)]
     Nobody(#[from] NoAgent),
-    /// It would be too long.
+    /// The prompt would be too long.
     #[error(transparent)]
     TooLong(#[from] TooLong),
     /// The selection cannot be used, for this reason.
@@ -107,24 +107,24 @@ pub enum CodeActionError {
     Selection(Box<str>),
 }
 
-/// A question on its way, kept with its job for the next daemon.
+/// A prepared question, kept with its job for the next daemon.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct CodePlan {
     pub(super) question: CodeQuestion,
-    /// What was selected, as it was sent.
+    /// The selected code, as the editor sent it.
     pub(super) code: Box<str>,
     pub(super) language: Box<str>,
-    /// Where it is; `None` for a buffer without a file in the workspace.
+    /// The file of the selection; `None` for a buffer without a file in the workspace.
     pub(super) file: Option<RepoPath>,
     /// The name of the buffer in the editor.
     pub(super) name: Box<str>,
-    /// Whether what the agent changes in its copy is the answer; otherwise what it says is.
+    /// Whether the agent answers by changing its copy, instead of in words.
     pub(super) edits: bool,
-    /// Whether it answers with JSON.
+    /// Whether the agent answers with JSON.
     pub(super) json: bool,
     /// The file for new tests; `None` for questions of other kinds.
     pub(super) tests: Option<RepoPath>,
-    /// What the file was when it was asked about; `None` where that could not be found out.
+    /// The state of the file when the question was asked; `None` if it is unknown.
     pub(super) was: Option<Digest>,
 }
 
@@ -133,21 +133,21 @@ pub struct CodePlan {
 pub enum CodeResult {
     /// Markdown for people.
     Text(String),
-    /// Files as they could be.
+    /// Files with a proposed content.
     Artifacts(Vec<Artifact>),
     /// The findings of a review.
     Review(Review),
 }
 
-/// What is kept of an answer beside its text and its artifacts.
+/// The parts of an answer that are kept in addition to its text and its artifacts.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(super) struct CodeAnswer {
-    /// What the file was when it was asked about.
+    /// The state of the file when the question was asked.
     pub(super) was: Option<Digest>,
     pub(super) review: Option<Review>,
 }
 
-/// The agent that is asked, and how.
+/// The agent that is asked, with its role.
 struct Whom {
     agent: AgentId,
     role: Option<String>,
@@ -166,13 +166,13 @@ impl Whom {
     }
 }
 
-/// Does something that may take long on a thread that may block.
+/// Runs a function that may take long on a thread that may block.
 async fn off_thread<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Refusal> {
     let done = tokio::task::spawn_blocking(work).await;
     done.map_err(|_| Refusal::Unavailable { why: "it is shutting down".into() })
 }
 
-/// The newest job that answers a question, and what time it is.
+/// The view of the newest job that answers a question, and of the current time.
 struct NewestAnswer(Digest);
 
 impl View for NewestAnswer {
@@ -183,11 +183,11 @@ impl View for NewestAnswer {
 }
 
 impl AgentService {
-    /// Puts a question about code to an agent. The same question is not put twice while it is being answered, nor while
-    /// its answer is new and the file what it was; one that failed is asked again.
+    /// Asks an agent a question about code. The same question is not asked twice while the first is being answered, nor while
+    /// its answer is new and the file unchanged; a question that failed is asked again.
     ///
     /// # Errors
-    /// [`CodeActionError`]; then nothing has begun.
+    /// [`CodeActionError`]; nothing has begun then.
     pub async fn ask_about_code(&self, who: &Principal, ask: CodeAsk) -> Result<Arc<Job>, CodeActionError> {
         let agents = self.configured();
         let switches = self.provost().view(AllSwitches).await?;
@@ -226,7 +226,7 @@ impl AgentService {
         Ok(self.begin_job(who, job).await?)
     }
 
-    /// By what a question is known again. Who asks is a part of it: an answer is for those who may ask.
+    /// Returns the key of a question. The asker is a part of it: an answer is only for agents that may ask.
     fn key_of(&self, who: &Principal, whom: &Whom, ask: &CodeAsk) -> Digest {
         let root = self.provost().root().place().path().to_string_lossy().into_owned();
         let fields = [
@@ -244,7 +244,7 @@ impl AgentService {
         Digest::of_fields(fields.iter().map(|field| field.as_bytes()))
     }
 
-    /// Whether a job is the answer to the same question asked now.
+    /// Checks whether a job is the answer to the same question asked now.
     async fn answers_still(&self, job: &Job, now: Timestamp, was: Option<Digest>) -> Result<bool, Refusal> {
         match job.state {
             JobState::Queued | JobState::Running => Ok(true),
@@ -260,7 +260,7 @@ impl AgentService {
         }
     }
 
-    /// How far a question is that is not answered yet.
+    /// Returns the progress of a question that is not answered yet.
     ///
     /// # Errors
     /// [`Refusal::Busy`] or [`Refusal::Unavailable`].
@@ -268,7 +268,7 @@ impl AgentService {
         self.provost().view(SoFarOf(job.id.clone())).await
     }
 
-    /// What has come of a question that was answered.
+    /// Returns the result of a question that was answered.
     ///
     /// # Errors
     /// [`Refusal::Unavailable`].
@@ -283,12 +283,12 @@ impl AgentService {
     }
 }
 
-/// How far a question is that is not answered yet.
+/// The progress of a question that is not answered yet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SoFar {
-    /// Since it was asked, in milliseconds.
+    /// The time since the question was asked, in milliseconds.
     pub ms: u64,
-    /// The approval that its task waits for, if it does.
+    /// The approval that the question's task waits for, if it waits for one.
     pub waits_for: Option<ApprovalId>,
 }
 
@@ -305,10 +305,10 @@ impl View for SoFarOf {
     }
 }
 
-/// Reads how far the question of a job is.
+/// The view of the progress of a job's question.
 struct SoFarOf(JobId);
 
-/// Why an answer changes nothing, as a sentence.
+/// Returns the sentence for an answer that changes no file.
 pub(super) fn no_change(why: &str) -> String {
     format!("No change proposed: {why}")
 }

@@ -9,56 +9,56 @@ use provost_base::{AgentId, Ttl};
 use provost_domain::{PhaseName, Switch};
 use provost_jail::Reader;
 
-/// The form of an agent's work.
+/// The form of an agent's result.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum AgentOutput {
-    /// It changes files in its copy.
+    /// Changed files in the agent's copy.
     Edit,
-    /// It answers with JSON.
+    /// JSON.
     Json,
-    /// It answers with text.
+    /// Text.
     Text,
 }
 
 /// An agent of the configuration. It is a worker of the same name.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ConfiguredAgent {
-    /// The name tasks are delegated to.
+    /// The name that tasks are delegated to.
     pub id: AgentId,
     /// The name that editors show to people.
     pub name: Box<str>,
-    /// What it is good for; may be empty.
+    /// The purpose of the agent; may be empty.
     pub description: Box<str>,
-    /// `BUILD` and the like.
+    /// The kind of work, such as `BUILD`.
     pub capability: Box<str>,
-    /// The place that editors show for it; the configuration says it.
+    /// The place that editors show for the agent, from the configuration.
     pub region: Box<str>,
-    /// The form of its work.
+    /// The form of the agent's result.
     pub output: AgentOutput,
-    /// How its standard output is read.
+    /// The format of the agent's standard output.
     pub reader: Reader,
-    /// Tasks of it that run at the same time.
+    /// The number of the agent's tasks that may run at the same time.
     pub parallel: u32,
-    /// How long a task of it may take.
+    /// The time limit of the agent's tasks.
     pub timeout: Ttl,
-    /// What it may be asked for, as patterns.
+    /// The methods that the agent may be asked for, as patterns.
     pub methods: Vec<Box<str>>,
-    /// Whether it works at all.
+    /// Whether the agent's entry enables it.
     pub enabled: bool,
-    /// Why it cannot be used, if it cannot.
+    /// The reason why the agent cannot be used, if there is one.
     pub trouble: Option<Box<str>>,
-    /// What surrounds its work in an execution.
+    /// The steps around the agent's work in an execution.
     pub rounds: Rounds,
 }
 
-/// What surrounds the work of an agent in an execution. A6s 6.2.
+/// The steps around the work of an agent in an execution. A6s 6.2.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Rounds {
-    /// Commands that tidy up.
+    /// Fix commands.
     pub fix: Vec<Vec<Box<str>>>,
-    /// Commands that check the changes.
+    /// Check commands.
     pub check: Vec<Vec<Box<str>>>,
-    /// Whether the execution fails when one of those does, or its reviewer.
+    /// Whether the execution fails if a command or the reviewer does.
     pub required: bool,
     /// The agent that reviews the changes; `None` for no review.
     pub reviewer: Option<AgentId>,
@@ -67,7 +67,7 @@ pub struct Rounds {
 }
 
 impl ConfiguredAgent {
-    /// Whether it may be asked for something: `code.review`.
+    /// Checks whether the agent may be asked for a method, such as `code.review`.
     pub fn takes(&self, method: &str) -> bool {
         self.methods.iter().any(|pattern| {
             let domain = pattern.strip_suffix('*').and_then(|it| it.strip_suffix('.'));
@@ -78,7 +78,7 @@ impl ConfiguredAgent {
 }
 
 impl ConfiguredAgent {
-    /// Why it cannot be asked, as it is switched now.
+    /// Returns the reason why the agent cannot be asked, given its switch.
     fn is_no_use(&self, switch: Switch) -> Option<&str> {
         match (&self.trouble, self.enabled) {
             (_, false) => Some("it is switched off: `enabled = false` in its entry"),
@@ -94,29 +94,29 @@ impl ConfiguredAgent {
 /// Another name for an agent.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Role {
-    /// The id by which editors name it.
+    /// The id by which editors name the agent.
     pub id: AgentId,
-    /// The agent behind it; `None` is the first one.
+    /// The agent behind the id; `None` for the first one.
     pub agent: Option<AgentId>,
-    /// The text with which its prompts begin; `None` for the built-in one, if there is one.
+    /// The beginning of the agent's prompts; `None` for the built-in text, if there is one.
     pub preamble: Option<Box<str>>,
 }
 
-/// The agent that a name means, and the role in which.
+/// The agent that a name refers to, with the role.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ResolvedAgent<'a> {
     /// The agent that does the work.
     pub agent: &'a ConfiguredAgent,
-    /// The role, by the spelling of the configuration or of the protocol.
+    /// The role, spelt as in the configuration or the protocol.
     pub role: Option<&'a str>,
-    /// The text with which its prompts begin.
+    /// The beginning of the agent's prompts.
     pub preamble: Option<&'a str>,
 }
 
-/// Why no agent can be asked.
+/// The reason why no agent can be asked.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum NoAgent {
-    /// There are workers at the most, whose goal is no prompt.
+    /// No agent is configured. There may be workers, whose goal is no prompt.
     #[error(
         "No agent is configured for {0}: put an [[agent]] entry into provost.toml, as docs/agents.md shows"
     )]
@@ -127,10 +127,10 @@ pub enum NoAgent {
     /// No agent has that name.
     #[error("a6s.code_agent names no agent: {0}. Configured: {1}")]
     Called(AgentId, String),
-    /// None is for that.
+    /// No agent takes the method.
     #[error("No agent takes {0}: add it to the `methods` of one of them. Configured: {1}")]
     Takes(&'static str, String),
-    /// The agent for it does not work.
+    /// The agent that takes the method does not work.
     #[error("{0} cannot be asked: {1}")]
     Works(AgentId, String),
 }
@@ -138,29 +138,29 @@ pub enum NoAgent {
 /// The agents of the configuration, replaced as a whole on reload.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Agents {
-    /// In the order of the configuration.
+    /// The agents, in the order of the configuration.
     pub agents: Vec<ConfiguredAgent>,
-    /// Entries that cannot be used, by what they call themselves, each with the reason.
+    /// Entries that cannot be used, by their names, each with the reason.
     pub refused: BTreeMap<Box<str>, Box<str>>,
     /// The roles of the configuration, by id.
     pub roles: BTreeMap<AgentId, Role>,
-    /// Whether roles are listed beside the agents.
+    /// Whether roles are listed in addition to the agents.
     pub list_roles: bool,
-    /// Who is asked about code rather than others: an agent, or a role.
+    /// The preferred agent or role for questions about code.
     pub code_agent: Option<AgentId>,
     /// How long an editor waits for an answer about code before it gets an error about the delay.
     pub soft_deadline: Ttl,
-    /// Whether ids that editors' plugins know from the beginning are names for the first agent.
+    /// Whether ids that are built into editors' plugins are names for the first agent.
     pub role_aliases: bool,
     /// The templates of prompts.
     pub prompts: Prompts,
-    /// Who does a phase of an execution instead of the agent that was asked, where each is a run of its own.
+    /// The agents that do single phases of an execution instead of the agent that was asked, if each phase is a run of its own.
     pub phases: BTreeMap<PhaseName, AgentId>,
     /// The workflows of the configuration that can be run.
     pub workflows: Vec<Workflow>,
-    /// Workflows that cannot be used, by id, and why.
+    /// Workflows that cannot be used, by id, each with the reason.
     pub refused_workflows: BTreeMap<Box<str>, Box<str>>,
-    /// Whether they may be had look through a whole repository.
+    /// Whether agents may be asked to scan a whole repository.
     pub scans: bool,
 }
 
@@ -184,18 +184,18 @@ impl Default for Agents {
 }
 
 impl Agents {
-    /// The agent that is meant when the editor names none: the first that works.
+    /// Returns the agent for a request that names none: the first that works.
     pub fn first(&self) -> Option<&ConfiguredAgent> {
         let works = |agent: &&ConfiguredAgent| agent.enabled && agent.trouble.is_none();
         self.agents.iter().find(works).or(self.agents.first())
     }
 
-    /// An agent by its id, to the letter.
+    /// Returns an agent by its exact id.
     pub fn get(&self, id: &AgentId) -> Option<&ConfiguredAgent> {
         self.agents.iter().find(|agent| agent.id == *id)
     }
 
-    /// The agent that a name means. The name is an agent's id, its name, a role, or one of the ids that
+    /// Returns the agent that a name refers to. The name is an agent's id, its name, a role, or one of the ids that
     /// plugins know; upper and lower case are the same.
     pub fn find(&self, name: &str) -> Option<ResolvedAgent<'_>> {
         let name = name.trim();
@@ -213,7 +213,7 @@ impl Agents {
         self.first().map(|agent| ResolvedAgent { agent, role: Some(id), preamble: Some(preamble) })
     }
 
-    /// The agent that is asked where an editor names none: the one that the configuration prefers, or else
+    /// Returns the agent for a question that names none: the one that the configuration prefers, or else
     /// the first that works and takes such questions.
     ///
     /// # Errors
@@ -240,7 +240,7 @@ impl Agents {
             |meant: &ResolvedAgent<'_>| meant.agent.is_no_use(switch(&meant.agent.id)).map(str::to_owned);
         let works = |meant: &&ResolvedAgent<'_>| trouble(meant).is_none();
         let begins = |meant: &&ResolvedAgent<'_>| works(meant) && switch(&meant.agent.id) == Switch::On;
-        // With one that is held back a question waits.
+        // A question to an agent that is switched off waits.
         let asked = takes.iter().find(begins).or_else(|| takes.iter().find(works));
         match (asked, takes.first()) {
             (Some(meant), _) => Ok(meant.clone()),
@@ -251,13 +251,13 @@ impl Agents {
         }
     }
 
-    /// Why an entry of this name cannot be used.
+    /// Returns the reason why an entry of this name cannot be used.
     pub fn refusal(&self, name: &str) -> Option<&str> {
         let same = |known: &str| known.to_lowercase() == name.trim().to_lowercase();
         self.refused.iter().find(|(known, _)| same(known)).map(|(_, why)| &**why)
     }
 
-    /// The ids of all agents, for an error about an unknown one.
+    /// Returns the ids of all agents, for an error about an unknown one.
     pub fn ids(&self) -> String {
         self.agents.iter().map(|agent| agent.id.as_str()).collect::<Vec<_>>().join(", ")
     }

@@ -13,60 +13,60 @@ use provost_domain::{Refusal, Switch, TaskState, Usage};
 pub struct FleetAgent {
     /// The name of the worker, and of the agent.
     pub id: AgentId,
-    /// Its name for people.
+    /// The agent's name for people.
     pub name: Box<str>,
-    /// A text for people about what the agent is good for.
+    /// A text for people about the agent's purpose.
     pub description: Box<str>,
-    /// What it can do, by which editors choose.
+    /// The kind of work, by which editors choose.
     pub capability: Box<str>,
-    /// The place that editors show for it; the configuration says it.
+    /// The place that editors show for the agent, from the configuration.
     pub region: Box<str>,
-    /// Tasks of it that may run at the same time.
+    /// The number of the agent's tasks that may run at the same time.
     pub max_parallel: u32,
-    /// Whether it works at all.
+    /// Whether the agent's entry enables it.
     pub enabled: bool,
 }
 
-/// All of them, in the order of the configuration; replaced as a whole on reload.
+/// All agents, in the order of the configuration; replaced as a whole on reload.
 pub type Fleet = Arc<[FleetAgent]>;
 
 /// Whether an agent could begin now.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Availability {
-    /// It could begin a task at once.
+    /// The agent could begin a task at once.
     Available,
-    /// As many tasks of it run as may.
+    /// As many tasks of the agent run as may run.
     Busy,
-    /// It is switched off or held back, or there is no program to run.
+    /// The agent is disabled or switched off, or its program is missing.
     Offline,
 }
 
-/// What agents say that they have used since the daemon's start.
+/// The use that agents have reported since the daemon's start.
 #[derive(Default)]
 pub(super) struct Tally(Mutex<BTreeMap<AgentId, Usage>>);
 
 /// An agent at this moment.
 #[derive(Clone, Debug)]
 pub struct FleetMember {
-    /// The agent, as the configuration has it.
+    /// The agent's entry in the configuration.
     pub agent: FleetAgent,
-    /// Whether it could begin now.
+    /// Whether the agent could begin now.
     pub availability: Availability,
-    /// Tasks of it that run.
+    /// The number of the agent's tasks that run.
     pub running: usize,
-    /// Whether a command holds it back.
+    /// Whether a command has switched the agent off.
     pub switch: Switch,
-    /// What it says that its jobs have used since the daemon's start.
+    /// The use that the agent's jobs have reported since the daemon's start.
     pub used: Option<Usage>,
 }
 
 impl AgentService {
-    /// The agents of the configuration.
+    /// Returns the agents of the configuration.
     fn fleet(&self) -> Fleet {
         self.settings().fleet
     }
 
-    /// Each agent, and whether it could begin now.
+    /// Returns each agent, and whether it could begin now.
     ///
     /// # Errors
     /// [`Refusal::Busy`] or [`Refusal::Unavailable`].
@@ -98,14 +98,14 @@ impl AgentService {
         off_thread(look).await
     }
 
-    /// A run of an agent is over, and says that it has used this.
+    /// Adds the use that an agent's finished run reports.
     pub(super) fn count_used(&self, agent: &AgentId, used: &Usage) {
         let mut all = self.0.used.0.lock().unwrap_or_else(PoisonError::into_inner);
         all.entry(agent.clone()).or_default().add(used);
     }
 }
 
-/// Looks at files on a thread that may block.
+/// Examines files on a thread that may block.
 async fn off_thread<T: Send + 'static>(look: impl FnOnce() -> T + Send + 'static) -> Result<T, Refusal> {
     let looked = tokio::task::spawn_blocking(look).await;
     looked.map_err(|_| Refusal::Unavailable { why: "programs cannot be examined".into() })

@@ -1,7 +1,7 @@
 //! Jobs: editors' requests, carried out by tasks and followed to the end.
 //!
 //! A job is on record before its asker has an answer, and with it the effect that carries it out: the job's runner goes on
-//! without a listener. After a crash the effect is still owed. A job whose task still waits then goes on, and one that ran
+//! without a listener. After a crash the effect is still owed. A job whose task still waits then goes on, and a job that ran
 //! ends.
 
 mod checks;
@@ -43,44 +43,44 @@ use provost_store::{LogPart, StoreError};
 /// A request for a job.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct JobAsk {
-    /// By which it will be known: one of [`fresh_job_id`]'s.
+    /// The id of the job: one of [`fresh_job_id`]'s.
     pub id: JobId,
     /// The kind of job, which decides how editors see it.
     pub kind: JobKind,
     /// The method that was called.
     pub method: &'static str,
-    /// What is to be done, for lists.
+    /// A title of the work, for lists.
     pub title: String,
-    /// The agent, as asked for.
+    /// The agent, as the asker named it.
     pub agent: String,
-    /// The worker that it is.
+    /// The worker behind that name.
     pub worker: AgentId,
     /// The prompt of the worker.
     pub prompt: String,
-    /// The directory where it works, relative to the workspace.
+    /// The directory where the worker works, relative to the workspace.
     pub working_dir: Option<String>,
-    /// Whether the worker is an agent: it works in a private copy, and what it changes there is kept.
+    /// Whether the worker is an agent: it works in a private copy, and its changes there are kept.
     pub by_agent: bool,
-    /// Digest by which the same question is recognised; `None` where each request is a job of its own.
+    /// The digest by which the same question is recognised; `None` if each request is a job of its own.
     pub key: Option<Digest>,
-    /// How it is carried out.
+    /// The plan by which the job is carried out.
     pub plan: Plan,
 }
 
-/// A job that ran when its daemon ended.
+/// The error of a job that ran when its daemon died.
 const RESTARTED: &str = "daemon restarted";
 
-/// A job that ran when its daemon was stopped.
+/// The error of a job that ran when its daemon was stopped.
 const STOPPED: &str = "daemon stopped";
 
-/// How long a daemon that stops waits for what its jobs had brought about.
+/// How long a daemon that stops waits for the results of its jobs.
 const SETTLED_WITHIN: Duration = Duration::from_secs(2);
 
 impl AgentService {
-    /// Puts a job on record, by which it is owed; or answers with the one that does the same already.
+    /// Records a job, which is owed then; or returns the job that answers the same question already.
     ///
     /// # Errors
-    /// A [`Refusal`]; then there is none.
+    /// A [`Refusal`]; there is no new job then.
     pub async fn begin_job(&self, who: &Principal, ask: JobAsk) -> Result<Arc<Job>, Refusal> {
         Ok(self.record_job(who, ask, None).await?.0)
     }
@@ -113,14 +113,14 @@ impl AgentService {
         Ok((job, order))
     }
 
-    /// Takes up a job that is owed: begins it, or goes on with one whose runs have not begun. One whose runs had begun under an
-    /// earlier daemon has lost them, and ends. Returns as soon as the job is under way.
+    /// Takes up a job that is owed: begins it, or goes on if its runs have not begun. If its runs had begun under an
+    /// earlier daemon, they are lost, and the job ends. Returns as soon as the job is under way.
     ///
     /// # Errors
-    /// [`Refusal::Busy`] or [`Refusal::Unavailable`]; then it is still owed.
+    /// [`Refusal::Busy`] or [`Refusal::Unavailable`]; it is still owed then.
     pub async fn take_up_job(&self, id: JobId, had_begun: bool) -> Result<(), Refusal> {
         let Some(job) = self.provost().view(OneJob(id)).await?.filter(|job| !job.state.is_over()) else {
-            // Taken back meanwhile.
+            // The job was cancelled meanwhile.
             return Ok(());
         };
         let order = if had_begun { None } else { self.job_order(&job.id).await? };
@@ -136,7 +136,7 @@ impl AgentService {
         Ok(())
     }
 
-    /// Ends what runs, since the daemon stops; what waits goes on with the next one. Which those are.
+    /// Ends the running jobs, since the daemon stops; jobs that wait go on with the next one. Returns the ended jobs.
     ///
     /// # Errors
     /// [`Refusal::Busy`] or [`Refusal::Unavailable`].
@@ -155,7 +155,7 @@ impl AgentService {
         Ok(ended)
     }
 
-    /// Waits for a moment until what these had brought about is on record, after their runs have ended.
+    /// Waits for a moment until the results of these jobs are on record, after their runs have ended.
     pub async fn settle_jobs(&self, ended: &[JobId]) {
         let until = Instant::now() + SETTLED_WITHIN;
         let mut moves = self.pulses().moves();
@@ -166,7 +166,7 @@ impl AgentService {
         }
     }
 
-    /// What was asked of a job that is not over, where it can be read.
+    /// Returns the stored plan of a job that is not over, if it can be read.
     async fn job_order(&self, id: &JobId) -> Result<Option<JobRecord>, Refusal> {
         let id = id.clone();
         let found = self.provost().engine().read(move |reader| reader.job_order(&id)).await;
@@ -174,7 +174,7 @@ impl AgentService {
         Ok(order.and_then(|it| serde_json::from_str::<JobRecord>(it.as_str()).ok()))
     }
 
-    /// The steps of a workflow, in their order.
+    /// Returns the steps of a workflow, in their order.
     ///
     /// # Errors
     /// [`Refusal::Busy`] or [`Refusal::Unavailable`].
@@ -190,7 +190,7 @@ impl AgentService {
         self.provost().view(OneJob(id.clone())).await?.ok_or(Refusal::TaskNotFound)
     }
 
-    /// The jobs of these kinds, oldest first.
+    /// Returns the jobs of these kinds, oldest first.
     ///
     /// # Errors
     /// [`Refusal::Busy`] or [`Refusal::Unavailable`].
@@ -198,7 +198,7 @@ impl AgentService {
         self.provost().view(JobsOf(kinds)).await
     }
 
-    /// The newest job that answers the same question.
+    /// Returns the newest job that answers the same question.
     ///
     /// # Errors
     /// [`Refusal::Busy`] or [`Refusal::Unavailable`].
@@ -206,7 +206,7 @@ impl AgentService {
         self.provost().view(SameJob(key)).await
     }
 
-    /// What a job has brought about; nothing while it is not over.
+    /// Returns the results of a job; empty while it is not over.
     ///
     /// # Errors
     /// [`Refusal::Unavailable`].
@@ -216,7 +216,7 @@ impl AgentService {
         Ok(found.map_err(|err| unreadable(&err))?.unwrap_or_default())
     }
 
-    /// Waits until a job is over; `None` when it is not by then.
+    /// Waits until a job is over; `None` if it is not over at that moment.
     ///
     /// # Errors
     /// As [`AgentService::job`].
@@ -229,41 +229,41 @@ impl AgentService {
         self.provost().engine().wait_for(until, ended, over).await
     }
 
-    /// Takes a job back. One that is over stays as it is.
+    /// Cancels a job. A job that is over does not change.
     ///
     /// # Errors
-    /// A [`Refusal`]; then nothing has changed.
+    /// A [`Refusal`]; nothing has changed then.
     pub async fn cancel_job(&self, who: &Principal, id: &JobId) -> Result<Arc<Job>, Refusal> {
         let verb = CancelJob { job: id.clone(), reason: "taken back by its editor".into() };
         Ok(self.provost().submit(who, verb).await?.job)
     }
 
-    /// Keeps the feedback on a job's outcome.
+    /// Stores the feedback on a job's outcome.
     ///
     /// # Errors
-    /// A [`Refusal`]; then nothing has changed.
+    /// A [`Refusal`]; nothing has changed then.
     pub async fn judge_job(&self, who: &Principal, verb: NoteFeedback) -> Result<(), Refusal> {
         self.provost().submit(who, verb).await.map(drop)
     }
 
-    /// The end of what a job's workers have said, so far.
+    /// Returns the end of the output of a job's workers so far.
     ///
     /// # Errors
-    /// As [`AgentService::job`], and [`Refusal::Unavailable`] when its log cannot be read.
+    /// As [`AgentService::job`], and [`Refusal::Unavailable`] if its log cannot be read.
     pub async fn job_output(&self, id: &JobId) -> Result<LogPart, Refusal> {
         let (job, logs) = (self.job(id).await?, self.job_logs());
         in_log(move || logs.tail(&job.id, JOB_OUTPUT_BYTES_MAX)).await
     }
 
-    /// What a job's workers have said, from a byte on, a piece at a time, and whether nothing more will come.
-    /// Waits until then for something to come.
+    /// Returns a piece of the output of a job's workers from an offset on, and whether the output is complete.
+    /// Waits until the given moment for new output.
     ///
     /// # Errors
     /// As for [`AgentService::job_output`].
     pub async fn job_log(&self, id: &JobId, from: u64, until: Instant) -> Result<(LogPart, bool), Refusal> {
         let mut moves = self.pulses().moves();
         loop {
-            // Looked at before the log is: what is said is written down before a job ends by itself.
+            // The job is read before its log: the output is written down before a job ends by itself.
             let (job, logs) = (self.job(id).await?, self.job_logs());
             let log_of = job.id.clone();
             let part = in_log(move || logs.from(&log_of, from, JOB_OUTPUT_BYTES_MAX)).await?;
@@ -278,7 +278,7 @@ impl AgentService {
         }
     }
 
-    /// How far jobs are, as they go on.
+    /// Returns the progress of jobs, with its changes.
     pub fn pulses(&self) -> &Pulses {
         &self.0.pulses
     }
@@ -293,10 +293,10 @@ async fn in_log(
     read.map_err(|err| unreadable(&err))
 }
 
-/// Makes an id of sixteen characters that no client can guess.
+/// Makes an id of sixteen characters that a client cannot guess.
 ///
 /// # Errors
-/// [`Refusal::NotReady`] where the system has no random numbers.
+/// [`Refusal::NotReady`] if the system has no random numbers.
 pub fn fresh_job_id() -> Result<JobId, Refusal> {
     const LETTERS: &[u8; 32] = b"abcdefghijkmnpqrstuvwxyz23456789";
     let mut random = [0; 16];

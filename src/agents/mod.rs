@@ -1,6 +1,6 @@
 //! Agents of the configuration: what editors ask of them, carried out as jobs and followed to the end.
 //!
-//! Promises: a job is on record before its asker has an answer; it goes on without a listener; what an editor sends
+//! Promises: a job is on record before its asker has an answer; it goes on without a listener; an editor's text
 //! stands in a prompt as data. Left to others: whether a task may run (`policy`), running it (`effects`), and writing
 //! its changes into the user's files (`service`).
 #![forbid(unsafe_code)]
@@ -38,40 +38,40 @@ use jobs::Pulses;
 use provost_service::Provost;
 use provost_store::JobLogs;
 
-/// What the configuration makes of agents, replaced as a whole on reload.
+/// The configuration of agents, replaced as a whole on reload.
 #[derive(Clone)]
 pub struct AgentSettings {
-    /// The workers that editors ask.
+    /// The agents that editors ask.
     pub agents: Arc<Agents>,
-    /// The same, for editors that ask whether an agent could begin now.
+    /// The same agents, for editors that ask whether an agent could begin now.
     pub fleet: Fleet,
     /// The output of jobs' workers.
     pub job_logs: JobLogs,
-    /// What prompts tell agents of the workspace.
+    /// The description of the workspace for prompts.
     pub surroundings: Surroundings,
 }
 
-/// Describes the state of the workspace for agents that are to work in a copy of it; a sentence where the state cannot
+/// Describes the state of the workspace for agents that will work in a copy of it; a sentence if the state cannot
 /// be found out. Blocking.
 #[derive(Clone, Default)]
 pub struct Surroundings(Option<Arc<Looks>>);
 
-/// How the workspace is looked at.
+/// The function that examines the workspace.
 type Looks = dyn Fn() -> Result<String, String> + Send + Sync;
 
 impl Surroundings {
-    /// Looks in this way.
+    /// Makes the surroundings, with the given function.
     pub fn new(look: impl Fn() -> Result<String, String> + Send + Sync + 'static) -> Self {
         Self(Some(Arc::new(look)))
     }
 
-    /// The description; empty where no way to look was given.
+    /// Returns the description; empty without a function.
     fn told(&self) -> Result<String, String> {
         self.0.as_ref().map_or_else(|| Ok(String::new()), |look| look())
     }
 }
 
-/// Everything that a door may ask of agents. Cheap to clone.
+/// The service by which doors ask agents. Cheap to clone.
 #[derive(Clone)]
 pub struct AgentService(Arc<AgentServiceInner>);
 
@@ -79,12 +79,12 @@ struct AgentServiceInner {
     provost: Provost,
     settings: RwLock<AgentSettings>,
     pulses: Pulses,
-    /// What agents say that they have used since the start.
+    /// The use that agents have reported since the start.
     used: Tally,
 }
 
 impl AgentService {
-    /// Agents whose tasks go through `provost`.
+    /// Makes the service for agents whose tasks go through `provost`.
     pub fn new(provost: Provost, settings: AgentSettings) -> Self {
         let settings = RwLock::new(settings);
         Self(Arc::new(AgentServiceInner {
@@ -95,7 +95,7 @@ impl AgentService {
         }))
     }
 
-    /// The service through which tasks are delegated and files are read.
+    /// Returns the service through which tasks are delegated and files are read.
     pub fn provost(&self) -> &Provost {
         &self.0.provost
     }
@@ -104,12 +104,12 @@ impl AgentService {
         self.0.settings.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The agents of the configuration.
+    /// Returns the agents of the configuration.
     pub fn configured(&self) -> Arc<Agents> {
         self.settings().agents
     }
 
-    /// The output of jobs' workers.
+    /// Returns the store of the output of jobs' workers.
     fn job_logs(&self) -> JobLogs {
         self.settings().job_logs
     }
@@ -118,7 +118,7 @@ impl AgentService {
         self.settings().surroundings
     }
 
-    /// Uses other agents from the next job on.
+    /// Replaces the settings, from the next job on.
     pub fn set_settings(&self, settings: AgentSettings) {
         *self.0.settings.write().unwrap_or_else(PoisonError::into_inner) = settings;
     }

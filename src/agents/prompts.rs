@@ -1,7 +1,7 @@
 //! Prompts of agents: templates, and the text that is put into them.
 //!
 //! Code and context from an editor are data. They stand between fences that they cannot close, and the prompt says
-//! that they hold no instructions. Placeholders are replaced in one pass, so a placeholder in the code stays
+//! that they contain no instructions. Placeholders are replaced in one pass, so a placeholder in the code stays
 //! unchanged. This module does no input or output.
 
 use std::collections::BTreeMap;
@@ -13,7 +13,7 @@ use provost_domain::PhaseName;
 /// The purpose of a prompt, which has a template of its own.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum PromptFor {
-    /// Something in the user's own words.
+    /// A request in the user's own words.
     Invoke,
     /// An explanation of selected code, for people.
     Explain,
@@ -23,18 +23,18 @@ pub enum PromptFor {
     GenerateTests,
     /// A review of selected code.
     Review,
-    /// Putting a reply right that is not in the form that was asked for.
+    /// The correction of a reply that is not in the requested form.
     Repair,
-    /// Looking through a whole repository.
+    /// The scan of a whole repository.
     Scan,
     /// One of the five parts of an execution. A6s 6.2.
     Phase(PhaseName),
 }
 
-/// What is put into a template. What is not there leaves nothing behind.
+/// The values for a template. An empty value leaves no trace.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Ask<'a> {
-    /// `{task}`: what is wanted, in the user's own words.
+    /// `{task}`: the task, in the user's own words.
     pub task: &'a str,
     /// `{code}`: data.
     pub code: &'a str,
@@ -42,7 +42,7 @@ pub struct Ask<'a> {
     pub numbered: bool,
     /// `{language}`.
     pub language: &'a str,
-    /// `{file}`: where the code is, from the workspace.
+    /// `{file}`: the path of the code, from the workspace.
     pub file: &'a str,
     /// `{instructions}`: more of the user's own words.
     pub instructions: &'a str,
@@ -50,38 +50,38 @@ pub struct Ask<'a> {
     pub review_focus: &'a str,
     /// `{schema}`: the JSON Schema of the reply.
     pub schema: &'a str,
-    /// `{context}`: data that came with the request, and what is known of the workspace.
+    /// `{context}`: data that came with the request, and the state of the workspace.
     pub context: &'a str,
-    /// `{previous}`: what the part before has answered; data.
+    /// `{previous}`: the answer of the part before; data.
     pub previous: &'a str,
-    /// `{preamble}`: who the agent is to be.
+    /// `{preamble}`: the agent's role.
     pub preamble: &'a str,
 }
 
-/// A prompt would be larger than an agent can be given.
+/// The error of a prompt that would be larger than an agent accepts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("the prompt would have {bytes} bytes, and an agent is given at most {PROMPT_BYTES_MAX}; select less")]
 pub struct TooLong {
-    /// How large it would be.
+    /// The size of the prompt.
     pub bytes: usize,
 }
 
-/// The templates in force: the configuration's, and ours where it says nothing.
+/// The templates in force: the configuration's, and the built-in ones for the others.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Prompts(BTreeMap<PromptFor, Box<str>>);
 
 impl Prompts {
-    /// Uses another template for something.
+    /// Replaces the template for a purpose.
     pub fn set(&mut self, what: PromptFor, template: &str) {
         self.0.insert(what, template.into());
     }
 
-    /// The template for something.
+    /// Returns the template for a purpose.
     pub fn template(&self, what: PromptFor) -> &str {
         self.0.get(&what).map_or_else(|| built_in(what), AsRef::as_ref)
     }
 
-    /// The prompt for a question, made of its template.
+    /// Returns the prompt for a question, made from its template.
     ///
     /// # Errors
     /// [`TooLong`].
@@ -89,7 +89,7 @@ impl Prompts {
         render(self.template(what), ask)
     }
 
-    /// A prompt whose reply has to satisfy a schema, also where the template has no place for it.
+    /// Returns a prompt whose reply has to satisfy a schema, also if the template has no place for the schema.
     ///
     /// # Errors
     /// [`TooLong`].
@@ -103,7 +103,7 @@ impl Prompts {
     }
 }
 
-/// What a review looks for, by the protocol's word; `None` for a word that it does not have.
+/// Returns the focus of a review, by the protocol's word; `None` for an unknown word.
 pub fn review_focus(kind: &str) -> Option<&'static str> {
     Some(match kind {
         "all" => "Look for errors, security holes, slowness and unclear code, the worst first.",
@@ -120,7 +120,7 @@ pub fn review_focus(kind: &str) -> Option<&'static str> {
     })
 }
 
-/// The template that is used where the configuration has none.
+/// Returns the built-in template for a purpose.
 pub fn built_in(what: PromptFor) -> &'static str {
     match what {
         PromptFor::Invoke => {
@@ -161,7 +161,7 @@ pub fn built_in(what: PromptFor) -> &'static str {
     }
 }
 
-/// Ours for the parts of an execution.
+/// Returns the built-in template for a part of an execution.
 fn built_in_of(phase: PhaseName) -> &'static str {
     match phase {
         PhaseName::Research => {
@@ -225,7 +225,7 @@ pub fn render(template: &str, ask: &Ask<'_>) -> Result<String, TooLong> {
     }
 }
 
-/// The length of the placeholder at the beginning of a text, and what it stands for.
+/// Returns the length of the placeholder at the beginning of a text, and its value.
 fn placeholder(text: &str, ask: &Ask<'_>) -> Option<(usize, String)> {
     let name = text.strip_prefix('{')?.split_once('}')?.0;
     let own = |words: &str| words.trim().replace('\0', "");
@@ -250,7 +250,7 @@ fn placeholder(text: &str, ask: &Ask<'_>) -> Option<(usize, String)> {
     Some((name.len() + 2, value))
 }
 
-/// Something that begins a line keeps its own lines whole.
+/// Appends a value; a block of several lines begins on a line of its own.
 fn put(out: &mut String, value: &str) {
     if value.contains('\n') && !out.is_empty() && !out.ends_with('\n') && value.ends_with(FENCE_END) {
         out.push('\n');
@@ -260,12 +260,12 @@ fn put(out: &mut String, value: &str) {
 
 const FENCE_END: char = '`';
 
-/// Text of others, as data.
+/// Returns a text of others as data.
 pub(super) fn as_data(what: &str, text: &str) -> String {
     data(what, &fenced(text, "", false))
 }
 
-/// Text that is JSON, between fences.
+/// Returns JSON between fences.
 pub(super) fn as_json(text: &str) -> String {
     fenced(text, "json", false)
 }
@@ -277,7 +277,7 @@ fn data(what: &str, fenced: &str) -> String {
     )
 }
 
-/// A text between two fences, each longer than any run of backticks in it.
+/// Returns a text between two fences, each longer than any run of backticks in it.
 pub(super) fn fenced(text: &str, info: &str, numbered: bool) -> String {
     let fence = "`".repeat(longest_run(text).max(2) + 1);
     let mut out = String::with_capacity(text.len() + 2 * fence.len() + info.len() + 4);
@@ -296,7 +296,7 @@ pub(super) fn fenced(text: &str, info: &str, numbered: bool) -> String {
     out
 }
 
-/// Lines as editors count them. A line ends with a line feed, with or without a carriage return before it, or
+/// Returns lines as editors count them. A line ends with a line feed, with or without a carriage return before it, or
 /// with a carriage return alone.
 fn lines(text: &str) -> impl Iterator<Item = String> {
     let unified = text.replace("\r\n", "\n").replace(['\r', '\0'], "\n");
@@ -307,7 +307,7 @@ fn lines(text: &str) -> impl Iterator<Item = String> {
     lines.into_iter()
 }
 
-/// How many lines some code has, by the numbers that a review gives them.
+/// Returns the number of lines of some code, as a review numbers them.
 pub fn line_count(text: &str) -> u64 {
     lines(text).count() as u64
 }
@@ -321,14 +321,14 @@ fn longest_run(text: &str) -> usize {
     longest
 }
 
-/// A word that can stand behind a fence.
+/// Returns a word that can stand behind a fence.
 fn word(text: &str) -> String {
     const LONGEST: usize = 40;
     let fits = |c: &char| c.is_alphanumeric() || "+-#._".contains(*c);
     text.trim().chars().filter(fits).take(LONGEST).collect()
 }
 
-/// What was not there leaves no empty lines and no blanks behind; what stands between fences is as it was.
+/// Removes the empty lines and blanks that empty values leave; text between fences does not change.
 fn tidied(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut fence: Option<&str> = None;

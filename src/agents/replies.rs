@@ -6,20 +6,20 @@ use serde_json::{Map, Value, json};
 
 use provost_base::limits::{REPLY_BYTES_MAX, REPLY_STARTS_MAX, REVIEW_ISSUES_MAX, REVIEW_TEXT_MAX};
 
-/// How bad something is.
+/// The severity of a finding.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
     /// The code is wrong there.
     Error,
-    /// It may be wrong.
+    /// The code may be wrong there.
     Warning,
-    /// Something that is worth knowing.
+    /// The finding is worth knowing.
     Info,
 }
 
 impl Severity {
-    /// The protocol's word.
+    /// Returns the protocol's word.
     pub fn name(self) -> &'static str {
         match self {
             Severity::Error => "error",
@@ -28,7 +28,7 @@ impl Severity {
         }
     }
 
-    /// What a reviewer means by a word of its own.
+    /// Returns the severity that a reviewer means by its own word.
     pub fn meant_by(word: &str) -> Self {
         match word.trim().to_ascii_lowercase().as_str() {
             "error" | "critical" | "blocker" | "fatal" | "high" | "major" | "severe" => Severity::Error,
@@ -38,29 +38,29 @@ impl Severity {
     }
 }
 
-/// Something that a reviewer has found.
+/// A finding of a reviewer.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Issue {
-    /// How bad it is.
+    /// The severity.
     pub severity: Severity,
-    /// The finding in a sentence.
+    /// The finding, in one sentence.
     pub message: String,
-    /// In which line of the code that was sent, from one.
+    /// The line of the code that was sent, counted from one.
     pub line: Option<u64>,
-    /// A way to mend it, if the reviewer has named one.
+    /// A way to correct the finding, if the reviewer has named one.
     pub suggestion: Option<String>,
 }
 
 /// The findings of a reviewer.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Review {
-    /// The worst need not come first.
+    /// The findings, in any order.
     pub issues: Vec<Issue>,
-    /// In a few sentences.
+    /// A summary in a few sentences.
     pub summary: String,
 }
 
-/// The JSON Schema of a review.
+/// Returns the JSON Schema of a review.
 pub fn review_schema() -> Value {
     let text = |most: usize| json!({ "type": "string", "minLength": 1, "maxLength": most });
     json!({
@@ -86,7 +86,7 @@ pub fn review_schema() -> Value {
     })
 }
 
-/// The JSON Schema of new text for some code.
+/// Returns the JSON Schema of new text for some code.
 pub fn code_schema() -> Value {
     json!({
         "type": "object",
@@ -98,10 +98,10 @@ pub fn code_schema() -> Value {
     })
 }
 
-/// Reads a review of code that has so many lines.
+/// Reads a review of code that has this many lines.
 ///
 /// # Errors
-/// The mistake, as a sentence for the agent that is to correct it.
+/// The mistake, as a sentence for the agent that has to correct it.
 pub fn review(reply: &str, lines: u64) -> Result<Review, String> {
     let schema = review_schema();
     let value = reply_as(reply, "issues", &schema, |value| in_form(value, lines))?;
@@ -119,18 +119,18 @@ pub fn review(reply: &str, lines: u64) -> Result<Review, String> {
     })
 }
 
-/// A review whose reply could not be read: visibly so, since none at all would look like praise.
+/// Returns a review for a reply that could not be read: visibly so, since an empty one would look like praise.
 pub fn unread_review(reply: &str) -> Review {
     let message = "The reviewer's reply was not in the asked form".to_owned();
     let issue = Issue { severity: Severity::Info, message, line: None, suggestion: None };
     Review { issues: vec![issue], summary: reply.trim().to_owned() }
 }
 
-/// The JSON object in a reply that satisfies a schema, once `in_form` has put right what needs no asking. Tried are the
+/// Returns the JSON object in a reply that satisfies a schema, once `in_form` has corrected trivial mistakes. Tries the
 /// whole reply, its last block of JSON, and the last object in it that has `member`.
 ///
 /// # Errors
-/// What is wrong with the first of them, or that there is none.
+/// The fault of the first of them, or that the reply has no such object.
 pub fn reply_as(
     reply: &str,
     member: &str,
@@ -145,7 +145,7 @@ pub fn reply_as(
         let Some(error) = validator.iter_errors(&value).next() else { return Ok(value) };
         let at = error.instance_path().to_string();
         let at = if at.is_empty() { "the reply".to_owned() } else { format!("`{at}`") };
-        // Its own words can be as long as the reply.
+        // The error's words can be as long as the reply.
         let words: String = error.to_string().chars().take(LONGEST_ERROR).collect();
         wrong.get_or_insert(format!("{at}: {words}"));
     }
@@ -158,7 +158,7 @@ fn whole(reply: &str) -> Option<Value> {
     serde_json::from_str::<Value>(reply.trim()).ok().filter(Value::is_object)
 }
 
-/// The last block between fences that is said to be JSON, or is.
+/// Returns the last block between fences that is marked as JSON, or is JSON.
 fn last_block(reply: &str) -> Option<Value> {
     let mut blocks = Vec::new();
     let mut open: Option<(usize, &str)> = None;
@@ -179,7 +179,7 @@ fn last_block(reply: &str) -> Option<Value> {
     blocks.into_iter().rev().find_map(whole)
 }
 
-/// The last object in a text that has a member of this name.
+/// Returns the last object in a text that has a member of this name.
 fn last_object(reply: &str, member: &str) -> Option<Value> {
     let starts = memchr::memrchr_iter(b'{', reply.as_bytes()).take(REPLY_STARTS_MAX);
     starts
@@ -187,7 +187,7 @@ fn last_object(reply: &str, member: &str) -> Option<Value> {
         .find(|value| value.get(member).is_some())
 }
 
-/// What needs no asking: other words for the same, numbers as text, nulls, what is too long or too much.
+/// Corrects trivial mistakes: synonyms, numbers as text, nulls, and values that are too long or too many.
 fn in_form(value: Value, lines: u64) -> Value {
     let Value::Object(mut review) = value else { return value };
     if let Some(Value::Array(issues)) = review.get_mut("issues") {
@@ -225,19 +225,19 @@ fn put_right(issue: &mut Map<String, Value>, lines: u64) {
     }
 }
 
-/// A number that is written as 12.0.
+/// Reads a whole number that is written as 12.0.
 fn whole_number(value: &Value) -> Option<u64> {
     let number = value.as_f64().filter(|it| it.fract() == 0.0 && (0.0..1e9).contains(it))?;
     format!("{number:.0}").parse().ok()
 }
 
-/// Markdown without the one fence that encloses all of it, if there is one.
+/// Returns Markdown without the one fence around all of it, if there is one.
 pub fn as_markdown(answer: &str) -> &str {
     unfenced(answer, &["markdown", "md", ""])
 }
 
-/// New text of some code without the fence that encloses all of it, which agents put there whatever they are told. White
-/// space at both ends stays where there is no fence.
+/// Returns new text of some code without the fence around all of it, which agents add even if they are told not to. Without
+/// a fence, white space at both ends stays.
 pub fn as_code<'a>(answer: &'a str, language: &str) -> &'a str {
     let inner = unfenced(answer, &[]);
     let said = answer.trim_start().trim_start_matches('`').split('\n').next().unwrap_or_default().trim();
@@ -246,11 +246,11 @@ pub fn as_code<'a>(answer: &'a str, language: &str) -> &'a str {
     if inner.len() == answer.trim().len() || is_the_code { answer } else { inner }
 }
 
-/// The new text of some code in an answer in words: all of the answer, the text in a fence around all of it,
-/// or the one block that stands between words.
+/// Returns the new text of some code in an answer in words: the whole answer, the text in a fence around all of it,
+/// or the only block between words.
 ///
 /// # Errors
-/// Why it cannot be told, as a part of a sentence.
+/// The reason why the new text cannot be found, as a part of a sentence.
 pub fn code_in<'a>(answer: &'a str, language: &str, sent: &str) -> Result<&'a str, String> {
     let inner = as_code(answer, language);
     let has_fences = |text: &str| text.lines().any(|line| line.starts_with("```"));
@@ -279,7 +279,7 @@ pub fn code_in<'a>(answer: &'a str, language: &str, sent: &str) -> Result<&'a st
     }
 }
 
-/// The same of an answer in JSON of [`code_schema`]; one that is no JSON at all is taken as words.
+/// Does the same for an answer in JSON of [`code_schema`]; an answer that is no JSON at all is read as words.
 ///
 /// # Errors
 /// As for [`code_in`].
@@ -293,7 +293,7 @@ pub fn code_of_json(answer: &str, language: &str, sent: &str) -> Result<String, 
     }
 }
 
-/// What one fence encloses; any, if no words are allowed behind it in particular.
+/// Returns the text that one fence encloses; without `allowed`, the fence may have any word.
 fn unfenced<'a>(answer: &'a str, allowed: &[&str]) -> &'a str {
     let text = answer.trim();
     let ticks = text.len() - text.trim_start_matches('`').len();
@@ -308,7 +308,7 @@ fn unfenced<'a>(answer: &'a str, allowed: &[&str]) -> &'a str {
     else {
         return text;
     };
-    // Two blocks with words between them are not one.
+    // Two blocks with words between them are not one block.
     let closed_before = inner.lines().any(|line| line.trim_end() == fence);
     if closed_before { text } else { inner }
 }

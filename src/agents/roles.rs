@@ -52,7 +52,7 @@ pub const BUILT_IN_ROLES: &[(&str, &str)] = &[
     ("threathunter-ai", "Look for traces of attacks, and say how sure you are."),
 ];
 
-/// The sentence of an id, whatever the size of its letters.
+/// Returns the sentence of an id, in any case.
 pub fn preamble_of(id: &str) -> Option<&'static str> {
     BUILT_IN_ROLES.iter().find(|(known, _)| known.eq_ignore_ascii_case(id)).map(|(_, preamble)| *preamble)
 }

@@ -23,7 +23,7 @@ pub enum ScanFor {
 }
 
 impl ScanFor {
-    /// The method of A6s that begins it.
+    /// Returns the method of A6s that begins it.
     pub fn method(self) -> &'static str {
         match self {
             ScanFor::TechDebt => "scan.techDebt",
@@ -31,7 +31,7 @@ impl ScanFor {
         }
     }
 
-    /// What the agent is to do, in a few sentences.
+    /// Returns the agent's task, in a few sentences.
     pub fn task(self) -> &'static str {
         match self {
             ScanFor::TechDebt => {
@@ -47,7 +47,7 @@ impl ScanFor {
     }
 }
 
-/// The JSON Schema of a report.
+/// Returns the JSON Schema of a report.
 pub fn scan_schema() -> Value {
     json!({
         "type": "object",
@@ -76,19 +76,19 @@ pub fn scan_schema() -> Value {
 /// Reads the report in an agent's reply, and checks it against its schema.
 ///
 /// # Errors
-/// The mistake, as a sentence for the agent that is to correct it.
+/// The mistake, as a sentence for the agent that has to correct it.
 pub fn scan_report(reply: &str) -> Result<Value, String> {
     reply_as(reply, "findings", &scan_schema(), in_form)
 }
 
-/// A report whose reply could not be read: visibly so, since none at all would look like praise.
+/// Returns a report for a reply that could not be read: visibly so, since an empty one would look like praise.
 pub fn unread_scan(reply: &str, why: &str) -> Value {
     let title = "The scan's reply was not in the asked form";
     let summary: String = reply.trim().chars().take(REVIEW_TEXT_MAX).collect();
     json!({ "summary": summary, "findings": [{ "title": title, "severity": "info", "detail": why }] })
 }
 
-/// What needs no asking: other words for the same, nulls, paths and lines that are none, what is too long or too much.
+/// Corrects trivial mistakes: synonyms, nulls, invalid paths and lines, and values that are too long or too many.
 fn in_form(value: Value) -> Value {
     let Value::Object(mut report) = value else { return value };
     report.retain(|key, value| !value.is_null() && matches!(key.as_str(), "summary" | "findings"));
@@ -126,11 +126,11 @@ fn put_right(finding: &mut Map<String, Value>) {
 }
 
 impl AgentService {
-    /// The folder of this repository that an address means, from its root: the root's path, or a file URL at or below it,
-    /// or what git knows as its `origin`. `None` for everything else: nothing is fetched from anywhere.
+    /// Returns the folder of this repository that an address names, from its root: the root's path, a file URL at or below it,
+    /// or git's `origin`. `None` for any other address: nothing is fetched from anywhere.
     ///
     /// # Errors
-    /// [`Refusal::Unavailable`], when the daemon cannot look at the moment.
+    /// [`Refusal::Unavailable`] if the daemon cannot look at the moment.
     pub async fn folder_meant(&self, address: &str) -> Result<Option<RepoPath>, Refusal> {
         let (provost, address) = (self.provost().clone(), address.trim().to_owned());
         let look = move || {
@@ -140,7 +140,7 @@ impl AgentService {
                 None => origin(&root).filter(|it| is_same_address(it, &address)).map(|_| PathBuf::new())?,
             };
             let folder = RepoPath::parse(inside.to_str()?).ok()?;
-            // A file is not looked through, and neither is what a link leads out to.
+            // A file cannot be scanned, nor can the target of a link that leads out.
             provost.root().resolve_dir(&folder).ok().map(|_| folder)
         };
         let looked = tokio::task::spawn_blocking(look).await;
@@ -148,7 +148,7 @@ impl AgentService {
     }
 }
 
-/// The path that an address names on this machine: absolute, or in a URL without a host but this one.
+/// Returns the path that an address names on this machine: an absolute path, or a URL with no other host.
 fn local(address: &str) -> Option<PathBuf> {
     let Some(rest) = address.strip_prefix("file://") else {
         return Path::new(address).is_absolute().then(|| PathBuf::from(address));
@@ -158,7 +158,7 @@ fn local(address: &str) -> Option<PathBuf> {
     Path::new(&*path).is_absolute().then(|| PathBuf::from(&*path))
 }
 
-/// The address of `origin`, read from git's own file of settings.
+/// Returns the address of `origin`, read from git's own settings file.
 fn origin(root: &Path) -> Option<String> {
     let git = root.join(".git");
     let folder = match std::fs::metadata(&git).ok()?.is_dir() {
@@ -201,7 +201,7 @@ fn bounded_text(path: &Path) -> Option<String> {
     Some(text)
 }
 
-/// Whether two addresses are the same, but for who asks and for endings that make no difference.
+/// Checks whether two addresses are equal, apart from the user's name and from endings that make no difference.
 fn is_same_address(one: &str, other: &str) -> bool {
     let bare = |address: &str| {
         let address = address.trim().trim_end_matches('/');

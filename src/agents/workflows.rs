@@ -11,7 +11,7 @@ use provost_base::AgentId;
 use provost_base::limits::WORKFLOW_TOLD_BYTES_MAX;
 use provost_domain::PhaseName;
 
-/// In what order steps are taken.
+/// The order in which steps are taken.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Pattern {
@@ -19,14 +19,14 @@ pub enum Pattern {
     Sequential,
     /// All at once, each in a copy of its own.
     Parallel,
-    /// The first decides who is next.
+    /// The first decides which step is next.
     Supervisor,
     /// The first makes, the others check.
     MakerChecker,
 }
 
 impl Pattern {
-    /// As clients see it.
+    /// Returns the name that clients see.
     pub fn as_str(self) -> &'static str {
         match self {
             Pattern::Sequential => "sequential",
@@ -40,30 +40,30 @@ impl Pattern {
 /// A workflow of the configuration.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Workflow {
-    /// `domain:name`.
+    /// The id: `domain:name`.
     pub id: Box<str>,
-    /// Its name for people.
+    /// The workflow's name for people.
     pub name: Box<str>,
-    /// A text for people about its purpose.
+    /// A text for people about the workflow's purpose.
     pub description: Box<str>,
-    /// In what order its steps are taken.
+    /// The order in which the steps are taken.
     pub pattern: Pattern,
-    /// How often a supervisor decides, or a maker tries.
+    /// The most decisions of a supervisor, or tries of a maker.
     pub max_rounds: u32,
-    /// Its steps, in the order in which the file has them.
+    /// The steps, in the order of the file.
     pub steps: Vec<Step<Option<Box<str>>>>,
-    /// The place where it is written: `FILE:LINE`.
+    /// The place of the workflow's definition: `FILE:LINE`.
     pub place: Box<str>,
 }
 
 impl Workflow {
-    /// What stands before the colon of its id.
+    /// Returns the part of the workflow's id before the colon.
     pub fn domain(&self) -> &str {
         self.id.split(':').next().unwrap_or_default()
     }
 }
 
-/// A step with its agent: the one that is written down, or the one that it has resolved to.
+/// A step with its agent: the one that the configuration names, or the resolved one.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Step<Who> {
     /// The name of the step, by which prompts refer to its answer.
@@ -72,61 +72,61 @@ pub struct Step<Who> {
     pub who: Who,
     /// The prompt of the agent; `None` for a command.
     pub prompt: Option<Box<str>>,
-    /// Run instead of an agent.
+    /// The command that runs instead of an agent.
     pub command: Vec<Box<str>>,
-    /// The agent is asked until this succeeds.
+    /// The check command; the agent is asked until it succeeds.
     pub until: Vec<Box<str>>,
-    /// How often, at the most.
+    /// The most times that the agent is asked.
     pub max_rounds: u32,
-    /// Which phase it belongs to.
+    /// The phase that the step belongs to.
     pub phase: PhaseName,
 }
 
 /// The agent that takes a step.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Assignee {
-    /// As editors are shown it.
+    /// The name that editors show.
     pub shown: Box<str>,
     /// The worker that runs, which is the agent's name.
     pub worker: AgentId,
-    /// The text with which its prompts begin; `None` without one.
+    /// The beginning of the agent's prompts; `None` if the agent has no preamble.
     pub preamble: Option<Box<str>>,
 }
 
-/// A workflow that was asked for, kept with its job.
+/// A workflow that a client has started, kept with its job.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Flow {
-    /// In what order its steps are taken.
+    /// The order in which the steps are taken.
     pub pattern: Pattern,
-    /// How often a supervisor decides, or a maker tries.
+    /// The most decisions of a supervisor, or tries of a maker.
     pub max_rounds: u32,
-    /// Its steps, with the agents that they have resolved to.
+    /// The steps, with their resolved agents.
     pub steps: Vec<Step<Assignee>>,
     /// The input of this run.
     pub inputs: Inputs,
-    /// How urgent it is, in the editor's word.
+    /// The urgency of the job, in the editor's word.
     pub priority: Option<Box<str>>,
 }
 
 /// The input of a workflow, as text and by name.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Inputs {
-    /// The whole of it as one text.
+    /// The whole input as one text.
     pub text: Box<str>,
-    /// The members of an object, by name; empty where there was none.
+    /// The members of an object, by name; empty if there was no object.
     pub named: Map<String, Value>,
 }
 
 impl Inputs {
-    /// Puts both together: `inputs`, which is an object, and `input`, which is anything. An object is both.
+    /// Combines `inputs`, which is an object, and `input`, which may be anything. An object counts as both.
     ///
     /// # Errors
-    /// A sentence about which of them is wrong.
+    /// A sentence about the wrong one.
     pub fn of(inputs: Option<Value>, input: Option<Value>) -> Result<Self, String> {
         let mut named = match inputs {
             None | Some(Value::Null) => Map::new(),
             Some(Value::Object(named)) => named,
-            // An empty table of Lua is a list as well.
+            // An empty table of Lua arrives as a list.
             Some(Value::Array(list)) if list.is_empty() => Map::new(),
             Some(_) => return Err("`inputs`: expected an object".into()),
         };
@@ -147,7 +147,7 @@ impl Inputs {
     }
 }
 
-/// Text as it is, anything else as JSON.
+/// Returns text unchanged, anything else as JSON.
 fn as_text(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
@@ -156,21 +156,21 @@ fn as_text(value: &Value) -> String {
     }
 }
 
-/// What there is to be filled in.
+/// The values for the placeholders.
 #[derive(Clone, Copy, Debug)]
 pub struct TemplateValues<'a> {
     /// The input of the workflow.
     pub inputs: &'a Inputs,
-    /// The answers of steps so far, by name; the last one is the previous one.
+    /// The answers of steps so far, by name; the last one is that of the previous step.
     pub answers: &'a [(Box<str>, String)],
-    /// The output of the check before; empty without one.
+    /// The output of the last check; empty if there was none.
     pub check: &'a str,
-    /// The supervisor's order for the step; empty without one.
+    /// The supervisor's order for the step; empty if there is none.
     pub task: &'a str,
 }
 
 impl TemplateValues<'_> {
-    /// A prompt. What is not there leaves nothing behind.
+    /// Returns a prompt. An empty value leaves no trace.
     pub fn prompt(&self, template: &str) -> String {
         fill(template, |name| {
             let answer = |name: &str, text: &str| told(&format!("What the step {name} has answered"), text);
@@ -188,7 +188,7 @@ impl TemplateValues<'_> {
         })
     }
 
-    /// An argument of a command, to which no agent has anything to say.
+    /// Returns an argument of a command, into which no agent's answer goes.
     pub fn argument(&self, template: &str) -> String {
         fill(
             template,
@@ -203,14 +203,14 @@ impl TemplateValues<'_> {
     }
 }
 
-/// Output of others, as data; the end of it, if it is long.
+/// Returns output of others as data; only its end, if it is long.
 pub(super) fn told(what: &str, text: &str) -> String {
     let text = text.trim();
     let from = text.ceil_char_boundary(text.len().saturating_sub(WORKFLOW_TOLD_BYTES_MAX));
     if text.is_empty() { String::new() } else { as_data(what, &text[from..]) }
 }
 
-/// Replaces what is known in one pass; other braces are left alone.
+/// Replaces known placeholders in one pass; other braces stay.
 fn fill(template: &str, value: impl Fn(&str) -> Option<String>) -> String {
     let (mut out, mut rest) = (String::with_capacity(template.len()), template);
     while let Some(at) = rest.find('{') {

@@ -1,4 +1,4 @@
-//! Makes the answer to `GET /about` from what the daemon knows of itself.
+//! Makes the answer to `GET /about` from the daemon's data about itself.
 
 use super::policy_file::PolicyFile;
 use super::{Prepared, Start, VERSION, notice_addresses, now, pictures, wiring};
@@ -9,7 +9,7 @@ use provost_domain::Judge as _;
 use provost_policy::RuleSet;
 use provost_vault::Vault;
 
-/// At the start; doors are added as they open, and a reload replaces what it changes.
+/// Makes the answer for the start; doors are added as they open, and a reload replaces the parts that it changes.
 pub(super) fn about(
     start: &Start,
     prepared: &Prepared,
@@ -37,13 +37,13 @@ pub(super) fn about(
 pub(super) fn workers_at(settings: &provost_domain::Settings, config: &Config) -> Vec<wire::WorkerAt> {
     let stream = |id: &AgentId| {
         let Some(agent) = config.agents.iter().find(|it| it.id == *id) else {
-            // What such a worker says is put down by the daemon, which speaks with it; its entry makes no difference.
+            // The daemon itself writes down such a worker's output, since it speaks with the worker; the entry makes no difference.
             let is_acp = config.workers.get(id).is_some_and(|it| it.kind == provost_config::WorkerKind::Acp);
             return is_acp.then(|| provost_config::Reader::Acp.as_str().to_owned());
         };
         (agent.stream != provost_config::Reader::Lines).then(|| agent.stream.as_str().to_owned())
     };
-    // As its entry says; the core knows only whether it starts a program.
+    // The entry names the kind; the core knows only whether the worker starts a program.
     let kind = |id: &AgentId, it: &provost_domain::WorkerSetting| match config.workers.get(id) {
         Some(entry) => entry.kind.as_str(),
         None if it.kind == provost_domain::WorkerKind::Polling => "polling",

@@ -1,4 +1,4 @@
-//! The addresses of the doors at sockets and pipes: those of every daemon, and those that are named besides.
+//! The addresses of the doors at sockets and pipes: those of every daemon, and additional ones.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -42,8 +42,8 @@ impl Daemon {
         self.open(door, at, place)
     }
 
-    /// Places the sockets of the wit door in the work trees. What is in their way is reported, and is
-    /// no reason not to start.
+    /// Places the sockets of the wit door in the work trees. Obstacles are reported, and do not
+    /// prevent the start.
     #[cfg(unix)]
     pub(super) async fn open_wit(&self, config: &Config) {
         let running = (self.doors.clone(), self.stop.clone(), self.capacity.clone());
@@ -52,12 +52,12 @@ impl Daemon {
         super::wit_sockets::WitSockets::new(door, places, config.wit.open, running, shared).keep().await;
     }
 
-    /// Opens the addresses that the configuration or `devitd` names besides the default one.
+    /// Opens the addresses that the configuration or `devitd` names in addition to the default one.
     pub(super) fn open_extra(&mut self, config: &Config) -> Result<()> {
         if let Some(socket) = config.devit.socket.clone()
             && let Err(err) = self.open_devit(&socket, SocketFolder::Given)
         {
-            // Two repositories may name the same address; the second one still has its own.
+            // Two repositories may name the same address; the second one still has its default address.
             tracing::warn!("devit.socket: {err:#}");
             self.shared().0.notes.push(format!("devit.socket: {err:#}"));
         }
@@ -65,8 +65,8 @@ impl Daemon {
         form.map_or(Ok(()), |(socket, secret)| self.open_devit_with(&socket, secret))
     }
 
-    /// One more address of the DevIt door. A secret given for it counts there, for this run, and nowhere else;
-    /// agents with keys of their own have them there too.
+    /// Opens one more address of the DevIt door. A secret given for it counts there, for this run, and nowhere else;
+    /// agents with keys of their own use them there, too.
     pub(super) fn open_devit_with(&mut self, at: &Path, secret: Option<Secret>) -> Result<()> {
         let Some(secret) = secret.filter(|it| it.expose() != self.keys[0].shared().expose()) else {
             return self.open_devit(at, SocketFolder::Given);

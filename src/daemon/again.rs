@@ -1,11 +1,11 @@
-//! Begins the daemon again in its own process, from nothing but its command line: the same that a person or a service manager has started.
+//! Starts the daemon again in its own process, from its command line alone: as a person or a service manager has started it.
 
-/// Becomes a new daemon. Returns only where that is not possible, with the reason why this one has ended.
+/// Becomes a new daemon. Returns only if that is impossible, with the reason why this one has ended.
 #[cfg(unix)]
 pub(super) fn begin(ended: anyhow::Error) -> anyhow::Error {
     use std::os::unix::process::CommandExt as _;
 
-    // The program that runs, also where an update has put another file in its place.
+    // This is the running program, also if an update has put another file in its place.
     let itself = std::path::Path::new("/proc/self/exe");
     let program = if itself.exists() { Ok(itself.to_owned()) } else { std::env::current_exe() };
     let mut arguments = std::env::args_os();
@@ -23,7 +23,7 @@ pub(super) fn begin(ended: anyhow::Error) -> anyhow::Error {
     ended.context(format!("it could not begin again ({why}): start it with `provost up`"))
 }
 
-/// A process cannot become another one here.
+/// Returns the reason with advice, since a process cannot become another one here.
 #[cfg(not(unix))]
 pub(super) fn begin(ended: anyhow::Error) -> anyhow::Error {
     ended.context("start it again with `provost up`")

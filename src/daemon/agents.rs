@@ -27,10 +27,10 @@ use provost_service::Provost;
 
 pub(super) use surroundings::surroundings;
 
-/// The profile of a worker, as an agent if it is one.
+/// Returns the profile of a worker, with the settings of an agent if it is one.
 ///
 /// # Errors
-/// Why it cannot be used, as a sentence.
+/// The reason why the agent cannot be used, as a sentence.
 pub(super) fn profile(profile: Profile, agent: Option<&config::AgentConfig>) -> Result<Profile, String> {
     let Some(agent) = agent else { return Ok(profile) };
     if !agent.enabled {
@@ -57,7 +57,7 @@ fn reader(reader: config::Reader) -> Reader {
     }
 }
 
-/// Has the permission requests of agents in their jails judged, and answered by a person where a rule says so.
+/// Returns the judge of permission requests of agents in their jails; a person answers them if a rule says so.
 pub(super) fn permission_judge(provost: &Provost) -> PermissionJudge {
     let provost = provost.clone();
     Arc::new(move |task: &Task, question| {
@@ -77,7 +77,7 @@ pub(super) fn permission_judge(provost: &Provost) -> PermissionJudge {
     })
 }
 
-/// Puts the questions of agents in their jails among those that wait for a person, and waits for the answer.
+/// Returns the function that puts the questions of agents in their jails among those that wait for a person, and waits for the answers.
 pub(super) fn question_asker(provost: &Provost) -> QuestionAsker {
     let provost = provost.clone();
     Arc::new(move |task: &Task, question| {
@@ -94,7 +94,7 @@ pub(super) fn question_asker(provost: &Provost) -> QuestionAsker {
                             return Some(answer);
                         }
                     }
-                    // Its answer may be among the events that were missed. Otherwise the person sees that it is open.
+                    // The answer may be among the missed events. Otherwise the person still sees the question as open.
                     Err(RecvError::Lagged(_)) if asked.is_open().await => {}
                     Err(_) => return None,
                 }
@@ -103,7 +103,7 @@ pub(super) fn question_asker(provost: &Provost) -> QuestionAsker {
     })
 }
 
-/// A question for whose answer an agent's program waits. It is taken back when nothing waits for it any more.
+/// A question for whose answer an agent's program waits. Dropping this withdraws the question.
 struct AskedForm<'a> {
     provost: &'a Provost,
     question: PostSeq,
@@ -121,14 +121,14 @@ impl Drop for AskedForm<'_> {
         let (provost, question) = (self.provost.clone(), self.question);
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             runtime.spawn(async move {
-                // One that cannot be taken back now ends with its task.
+                // A question that cannot be withdrawn now ends with its task.
                 let _ = provost.submit(&role::system(), WithdrawQuestion { question }).await;
             });
         }
     }
 }
 
-/// What an event answers to a question of an agent's program. The core takes it of people and the task's asker alone.
+/// Returns the answer that an event gives to a question of an agent's program. The core accepts it only from people and the task's asker.
 fn answer_to(event: &Event, question: PostSeq) -> Option<String> {
     match &event.kind {
         EventKind::Published { post: Post::Answer { answer, .. }, answers: Some(it), .. } => {
@@ -138,7 +138,7 @@ fn answer_to(event: &Event, question: PostSeq) -> Option<String> {
     }
 }
 
-/// What doors say of them. Which of them cannot be used is in the core's settings already.
+/// Returns the agents as doors show them. The core's settings already say which of them cannot be used.
 pub(super) fn agents(config: &Config, settings: &Settings) -> Agents {
     let agent = |it: &config::AgentConfig| ConfiguredAgent {
         id: it.id.clone(),
@@ -182,7 +182,7 @@ pub(super) fn agents(config: &Config, settings: &Settings) -> Agents {
     }
 }
 
-/// The commands, the reviewer and the mode around an agent's work.
+/// Returns the commands, the reviewer and the mode around an agent's work.
 fn rounds(config: &Config, agent: &config::AgentConfig) -> Rounds {
     let commands = |of: &config::Commands| -> Vec<Vec<Box<str>>> {
         of.0.iter().map(|words| words.iter().map(|word| word.as_str().into()).collect()).collect()
@@ -196,13 +196,13 @@ fn rounds(config: &Config, agent: &config::AgentConfig) -> Rounds {
     }
 }
 
-/// The agent of each phase that has one of its own.
+/// Returns the agent of each phase that has one of its own.
 fn phases(config: &Config) -> BTreeMap<PhaseName, AgentId> {
     let named = PhaseName::ALL.into_iter().zip(config.pipeline.agents());
     named.filter_map(|(phase, (_, agent))| Some((phase, agent?.clone()))).collect()
 }
 
-/// The same, as a list of those who could begin now has it.
+/// Returns an agent for the list of those that could begin now.
 pub(super) fn in_the_fleet(agent: &config::AgentConfig, workers: u32) -> FleetAgent {
     FleetAgent {
         id: agent.id.clone(),
@@ -210,7 +210,7 @@ pub(super) fn in_the_fleet(agent: &config::AgentConfig, workers: u32) -> FleetAg
         description: agent.description.as_deref().unwrap_or_default().into(),
         capability: agent.capability.as_str().into(),
         region: agent.region.as_str().into(),
-        // All workers together have no more places than that.
+        // All workers together have no more places than `workers`.
         max_parallel: agent.max_parallel.min(workers),
         enabled: agent.enabled,
     }
@@ -241,7 +241,7 @@ fn prompts(config: &Config) -> Prompts {
     prompts
 }
 
-/// Carries out jobs, and settles applies, for the effects that are owed.
+/// Returns the hands that carry out jobs, settle applies, run merges and discard changes.
 pub(super) fn deed_hands(service: &AgentService) -> DeedHands {
     let (jobs, applies, discards) = (service.clone(), service.provost().clone(), service.provost().clone());
     let merges = service.provost().clone();
@@ -265,13 +265,14 @@ pub(super) fn deed_hands(service: &AgentService) -> DeedHands {
     }
 }
 
-/// Keeps what agents have changed, and lets go of what is too old. What an earlier daemon did not finish goes first.
+/// Returns the function that stores agents' changes and removes those that are too old. First removes what an earlier daemon left
+/// unfinished.
 pub(super) fn keeper(provost: &Provost) -> Keep {
     let provost = provost.clone();
     provost.artifacts().remove_unfinished();
     provost.artifacts().remove_old();
     Arc::new(move |task: &TaskId, harvest: &Changeset, answer: &str| {
-        // As many as the configuration has them kept now.
+        // The numbers that are kept are those of the present configuration.
         let artifacts = provost.artifacts();
         artifacts.keep(task, harvest, answer).map_err(|error| {
             tracing::error!(%error, %task, "what a run has changed is not kept");
@@ -283,7 +284,7 @@ pub(super) fn keeper(provost: &Provost) -> Keep {
     })
 }
 
-/// Leaves what a run has changed and said for other hosts.
+/// Returns the function that leaves a run's changes and output for other hosts.
 pub(super) fn share(provost: &Provost) -> Share {
     let provost = provost.clone();
     Arc::new(move |task: &TaskId, output: &Page| {
@@ -291,19 +292,19 @@ pub(super) fn share(provost: &Provost) -> Share {
     })
 }
 
-/// Which changes of a run in a work tree are not committed, by the rules for applies.
+/// Returns the function that names the changes of a run in a work tree that are not committed, by the rules for applies.
 pub(super) fn withhold(provost: &Provost) -> Withhold {
     let provost = provost.clone();
     Arc::new(move |root: &Path, changes: &Changeset| provost.withheld(root, changes))
 }
 
-/// Writes the files of a commit of this repository into a folder.
+/// Returns the function that writes the files of a commit of this repository into a folder.
 pub(super) fn commits(provost: &Provost) -> WriteTree {
     let provost = provost.clone();
     Arc::new(move |commit, folder| provost.write_commit(commit, folder).map_err(|error| error.to_string()))
 }
 
-/// How much of the changes of one run is kept, as the configuration has it now.
+/// Returns the function that says how much of one run's changes is kept in the present configuration.
 pub(super) fn room(provost: &Provost) -> RoomNow {
     let provost = provost.clone();
     Arc::new(move || provost.changes_room())

@@ -1,4 +1,4 @@
-//! The broker door over this repository: whose it is, and which work trees there are.
+//! The broker door over this repository: the repository's identity, and its work trees.
 
 #[cfg(unix)]
 mod log;
@@ -19,7 +19,7 @@ use provost_system as system;
 pub(super) use tree_scan::{as_committed, in_commit, in_words};
 
 impl Daemon {
-    /// The door of this repository, with what follows its messages: the log of them, and the files of those who speak.
+    /// Makes the door of this repository, with the followers of its messages: their log, and the watch of the speakers' files.
     pub(super) fn broker(&self, config: &Config) -> Broker {
         let places = &self.start.places;
         let identity = (places.root.display().to_string(), places.hash.clone());
@@ -45,16 +45,16 @@ impl Daemon {
     }
 }
 
-/// The work trees, each with the name of its branch.
+/// Returns the work trees, each with the name of its branch.
 fn trees(places: &Places) -> Vec<Tree> {
     let all = places.work_trees(WIT_WORKTREES_MAX);
     all.into_iter().map(|tree| (tree.top.clone(), branch(&tree))).collect()
 }
 
-/// The branch that is checked out in a work tree; none where that is no branch.
+/// Returns the branch that is checked out in a work tree; `None` if none is.
 fn branch(tree: &WorkTree) -> Option<String> {
     let head = system::short_text(&tree.git_dir.join("HEAD"), 2 * PATH_LEN_MAX as u64).ok()?;
     let name = head.strip_prefix("ref: refs/heads/").map(|it| it.trim_end().to_owned());
-    // What git writes there where its refs are in a table.
+    // Git writes this name if its refs are in a table.
     name.filter(|it| it != ".invalid")
 }

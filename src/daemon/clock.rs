@@ -1,4 +1,4 @@
-//! Watches the system's clock. One that is set ahead or back is logged, put on record, and shown for as
+//! Watches the system's clock. If the clock is set ahead or back, that is logged, put on record, and shown for as
 //! long as the daemon runs.
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -14,31 +14,31 @@ use provost_effects::Notices;
 use provost_engine::Engine;
 use provost_system as system;
 
-/// Compares the clocks, and remembers when the system's was set.
+/// Compares the clocks, and remembers when the system's clock was set.
 pub(super) struct Watch {
     engine: Engine,
     seen: Mutex<Seen>,
 }
 
 struct Seen {
-    /// The system's clock, less boot time: the same until the clock is set.
+    /// The system's clock minus boot time: constant until the clock is set.
     offset: i128,
-    /// Boot time, less the time of timers: the same until the machine sleeps.
+    /// Boot time minus the time of timers: constant until the machine sleeps.
     slept: Duration,
     began: Instant,
     last: Option<Jump>,
 }
 
-/// The clock was set.
+/// A change of the clock by setting it.
 #[derive(Clone, Copy)]
 struct Jump {
-    /// By so many milliseconds ahead; back where it is negative.
+    /// The change in milliseconds; negative if it was set back.
     by_ms: i64,
-    /// What it showed when that was noticed.
+    /// The time that the clock showed when this was noticed.
     to: Timestamp,
 }
 
-/// The answer to `GET /about`, with the notes about the clock and the store at that moment.
+/// Returns the function for the answer to `GET /about`, with the notes about the clock and the store at that moment.
 pub(super) fn told_with(
     shared: Arc<Mutex<Shared>>,
     watch: Arc<Watch>,
@@ -63,12 +63,12 @@ impl Watch {
         Self { engine, seen: Mutex::new(seen) }
     }
 
-    /// How far the log's time is ahead of the system's clock, in milliseconds.
+    /// Returns how far the log's time is ahead of the system's clock, in milliseconds.
     fn ahead_ms(&self) -> i64 {
         self.engine.now().0.saturating_sub(now().0)
     }
 
-    /// Looks whether the clock was set, and whether the machine has slept, since it was looked at last.
+    /// Checks whether the clock was set, and whether the machine has slept, since the last check.
     fn look(&self) -> (Option<Jump>, bool) {
         // Each member is replaced as a whole.
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
@@ -81,7 +81,7 @@ impl Watch {
         (jump, woke)
     }
 
-    /// What a person should know, if anything.
+    /// Returns the note for people, if there is one.
     fn note(&self) -> Option<String> {
         let last = self.seen.lock().unwrap_or_else(PoisonError::into_inner).last;
         let ahead = self.ahead_ms();
@@ -115,13 +115,13 @@ impl Watch {
 }
 
 impl Daemon {
-    /// Notices a clock that was set, and a machine that has slept.
+    /// Checks for a clock that was set, and for a machine that has slept.
     pub(super) async fn look_at_the_clock(&self) {
         let (jump, woke) = self.clock.look();
         if woke {
             tracing::info!("the machine has slept");
         }
-        // Timers do not count sleep, and what is due may be due already; the store's files are looked at, too.
+        // Timers do not count sleep, and a due time may have passed; the store's files are checked, too.
         self.engine().wake();
         let Some(Jump { by_ms, to }) = jump else { return };
         let ahead_ms = self.clock.ahead_ms();
@@ -142,7 +142,7 @@ fn slept(began: Instant) -> Duration {
     system::boot_time().saturating_sub(began.elapsed())
 }
 
-/// `1 h 0 min 3 s`; seconds alone below a minute.
+/// Writes a time as `1 h 0 min 3 s`; below a minute, the seconds alone.
 fn in_words(ms: i64) -> String {
     let s = ms.unsigned_abs() / 1000;
     match (s / 86_400, s / 3_600 % 24, s / 60 % 60, s % 60) {

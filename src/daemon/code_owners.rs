@@ -17,16 +17,16 @@ use provost_base::limits::{CODE_OWNERS_BYTES_MAX, CODE_OWNERS_MAX};
 use provost_domain::post::{Owner, owner_slugs};
 use provost_engine::Engine;
 
-/// Where it may be; the first that there is counts.
+/// The possible paths of the file; the first that exists counts.
 const AT: [&str; 3] = ["CODEOWNERS", ".github/CODEOWNERS", "docs/CODEOWNERS"];
 
-/// A file that is being written is whole a moment later.
+/// How long a file that is being written may take to be complete.
 const MOMENT: Duration = Duration::from_millis(100);
 
-/// How often it is read where the system does not tell of changes.
+/// How often the file is read if the system does not report changes.
 const NOW_AND_THEN: Duration = Duration::from_secs(10);
 
-/// Its lines: a pattern, and names behind it.
+/// Returns the file's lines: a pattern, and the names behind it.
 pub(super) fn read(root: &Path) -> Vec<Owner> {
     let text = Dir::open_ambient_dir(root, ambient_authority())
         .ok()
@@ -60,10 +60,10 @@ fn text(root: &Dir, path: &str) -> Option<String> {
 }
 
 impl Daemon {
-    /// Reads it again whenever it changes.
+    /// Reads the file of code owners again whenever it changes.
     pub(super) fn follow_code_owners(&self) {
         let (engine, root) = (self.engine().clone(), self.start.places.root.clone());
-        // The file itself, and the folders in which it may be.
+        // The file itself, and the folders in which it may be, are of interest.
         let is_of_interest = |path: &Path| {
             let name = path.file_name().unwrap_or_default();
             ["CODEOWNERS", ".github", "docs"].iter().any(|it| name == *it)
@@ -74,7 +74,7 @@ impl Daemon {
     }
 }
 
-/// Until the daemon stops.
+/// Follows the file until the daemon stops.
 async fn follow(
     engine: Engine,
     root: PathBuf,
@@ -85,10 +85,10 @@ async fn follow(
     loop {
         let (at, hearing) = (root.clone(), listener.clone());
         let looked = tokio::task::spawn_blocking(move || {
-            // Listened to before it is read, so that nothing falls between the two.
+            // The listener starts before the file is read, so that no change falls between the two.
             let folders: BTreeSet<PathBuf> = AT
                 .iter()
-                // A link to a folder is not listened to, but the folder is.
+                // A link to a folder cannot be watched, but the folder itself can.
                 .filter_map(|it| at.join(it).parent()?.canonicalize().ok())
                 .filter(|it| it.is_dir())
                 .collect();
@@ -112,7 +112,7 @@ async fn follow(
             () = stop.cancelled() => return,
             () = tokio::time::sleep(MOMENT) => {}
         }
-        // Which of them it was does not matter.
+        // It does not matter which path has changed.
         let _news = listener.take();
     }
 }

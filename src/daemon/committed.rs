@@ -1,7 +1,7 @@
-//! Gives leases back when the work is committed: the daemon looks at the commit of each work tree in which agents hold what
-//! they write, and where that is another one, asks git which of their files are as committed.
+//! Returns leases when the work is committed: the daemon checks the commit of each work tree in which agents hold leases by
+//! writing, and if the commit has changed, asks git which of their files are as committed.
 //!
-//! The daemon needs no git hook for this, and does not care which program commits.
+//! The daemon needs no git hook for this, and any program may commit.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -21,21 +21,21 @@ use provost_domain::{Lock, Principal, Refusal};
 use provost_service::{Provost, commit_of, git_dir_of, nested_repository};
 use provost_system as system;
 
-/// How often work trees are looked at in which leases are held.
+/// How often work trees with leases are checked.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
-/// How far the time of a file may lag behind the clock, in milliseconds.
+/// How far the time of a file may be behind the clock, in milliseconds.
 const TICK_MS: i64 = 20;
 
 impl Daemon {
-    /// Gives leases of committed work back from now on.
+    /// Begins to return leases of committed work.
     pub(super) fn give_back_committed(&mut self) {
         let (provost, system) = (self.provost.clone(), self.system.clone());
         self.doors.spawn(give_back(provost, system, self.start.places.clone(), self.stop.clone()));
     }
 }
 
-/// Until the daemon stops: gives back what is committed.
+/// Returns the leases of committed work until the daemon stops.
 async fn give_back(provost: Provost, system: Principal, places: Places, stop: CancellationToken) {
     loop {
         tokio::select! {
@@ -65,7 +65,7 @@ async fn look(provost: &Provost, system: &Principal, places: &Places) -> Result<
     Ok(())
 }
 
-/// What is committed of a work tree, and of the repositories in it, such as submodules: each has a commit of its own.
+/// Returns the committed files of a work tree, and of the repositories in it, such as submodules: each has a commit of its own.
 fn committed(places: &Places, tree: &str, locks: Vec<Arc<Lock>>) -> Vec<FreeCommitted> {
     let top = Path::new(tree);
     let mut by_repository: BTreeMap<Option<RepoPath>, Vec<Arc<Lock>>> = BTreeMap::new();
@@ -88,7 +88,7 @@ fn committed(places: &Places, tree: &str, locks: Vec<Arc<Lock>>) -> Vec<FreeComm
     found.map(verb).collect()
 }
 
-/// The files of locks that are as committed in a repository, if it is at another commit than when they were taken; and that
+/// Returns the files of locks that are as committed in a repository, if its commit has changed since they were taken; and that
 /// commit. The files are named with the repository's folder before them.
 fn committed_in(
     top: &Path,
@@ -98,7 +98,7 @@ fn committed_in(
 ) -> Option<(Box<str>, Vec<RepoPath>)> {
     let commit = commit_of(top)?;
     let mut files = Vec::new();
-    // Those that are not there, by the commit at which they were taken.
+    // The files that do not exist, by the commit at which their locks were taken.
     let mut absent: BTreeMap<&str, Vec<RepoPath>> = BTreeMap::new();
     for lock in locks {
         let taken_at = lock.ends_with_commit().and_then(|it| it.1);
@@ -134,7 +134,7 @@ fn committed_in(
     }
 }
 
-/// Those of the absent files that were there when their leases were taken. The others are still to be made.
+/// Returns those of the missing files that existed when their leases were taken. The others have not been made yet.
 fn deleted(tree: &WorkTree, absent: BTreeMap<&str, Vec<RepoPath>>) -> Result<Vec<RepoPath>, String> {
     let mut deleted = Vec::new();
     for (taken_at, files) in absent {
@@ -143,12 +143,12 @@ fn deleted(tree: &WorkTree, absent: BTreeMap<&str, Vec<RepoPath>>) -> Result<Vec
     Ok(deleted)
 }
 
-/// Whether a file has changed since the grant of its lease. A write that its host's person has still to allow is no work that
-/// another agent's commit could end.
+/// Checks whether a file has changed since the grant of its lease. A write that the person at its host has not allowed yet is no
+/// work that another agent's commit could end.
 fn is_written(meta: &std::fs::Metadata, lock: &Lock) -> bool {
     let changed = system::changed_at(meta).ok().and_then(|it| {
         it.duration_since(std::time::UNIX_EPOCH).ok().and_then(|it| i64::try_from(it.as_millis()).ok())
     });
-    // Times of files lag behind the clock by a tick.
+    // Times of files are behind the clock by up to a tick.
     changed.is_some_and(|it| Timestamp(it.saturating_add(TICK_MS)) >= lock.acquired_at)
 }

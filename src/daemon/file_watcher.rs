@@ -1,6 +1,6 @@
-//! Listens to changes in folders, for the parts of the daemon that look for themselves at what has changed.
+//! Listens to changes in folders, for the parts of the daemon that then scan for the changes themselves.
 //!
-//! A listener names the folders that it wants to hear of. A report does not say what has changed. A listener
+//! A listener names its folders. A report does not say what has changed. A listener
 //! without a report has no changes.
 
 use std::collections::BTreeSet;
@@ -16,26 +16,26 @@ use provost_system::folder_watch::{Changes, FolderWatcher, Subscription};
 /// One listener.
 pub(super) struct FileListener {
     subscription: Subscription,
-    /// What the log calls the folders.
+    /// The name of the folders in the log.
     place: PathBuf,
-    /// Whether the log says already that the system does not report to it.
+    /// Whether the log says already that the system does not report to this listener.
     is_unwatched: AtomicBool,
 }
 
 /// How many of a listener's folders the system watches.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Covered {
-    /// All of them, and they were before.
+    /// All folders, and it did before.
     Before,
-    /// All of them, some only from now on: what has changed in these until now was not heard.
+    /// All folders, some only from now on: earlier changes in these were not reported.
     Since,
-    /// Not all: the system does not tell of so many, or of any.
+    /// Not all: the system does not report so many, or none at all.
     Not,
 }
 
 impl FileListener {
-    /// Listens to nothing at first, and never to paths that are not `wanted`. `wakeup` is notified when there is
-    /// something to be taken.
+    /// Makes a listener without folders, which never hears of paths that are not `wanted`. `wakeup` is notified when changes
+    /// can be taken.
     pub(super) fn new(
         watcher: &FolderWatcher,
         place: &Path,
@@ -46,7 +46,7 @@ impl FileListener {
         Self { subscription, place: place.to_owned(), is_unwatched: AtomicBool::new(false) }
     }
 
-    /// What was heard since the last time.
+    /// Takes the changes since the last time.
     pub(super) fn take(&self) -> Changes {
         self.subscription.take()
     }
@@ -57,7 +57,7 @@ impl FileListener {
         let Some(why) = coverage.missing else {
             return if coverage.fresh { Covered::Since } else { Covered::Before };
         };
-        // Looked at at intervals from now on, and not heard of beside that.
+        // The folders are scanned at intervals from now on, and no longer watched.
         self.subscription.cover(&BTreeSet::new());
         if !self.is_unwatched.swap(true, Ordering::Relaxed) {
             tracing::warn!(

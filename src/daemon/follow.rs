@@ -11,7 +11,7 @@ use provost_domain::{Principal, Refusal};
 use provost_index::Moved;
 use provost_service::Provost;
 
-/// Until the daemon stops: brings intents up to date in files that have changed.
+/// Updates intents in changed files until the daemon stops.
 pub(super) async fn changed_files(provost: Provost, stop: CancellationToken) {
     let mut changes = provost.index().changes();
     loop {
@@ -25,14 +25,14 @@ pub(super) async fn changed_files(provost: Provost, stop: CancellationToken) {
                     tracing::debug!(%err, "intents in changed files are followed at the next request for them");
                 }
             }
-            // Each question about intents brings them up to date.
+            // Each query about intents updates them as well.
             Err(RecvError::Lagged(_)) => {}
             Err(RecvError::Closed) => return,
         }
     }
 }
 
-/// Until the daemon stops: lets locks follow files that were renamed.
+/// Moves locks along with renamed files until the daemon stops.
 pub(super) async fn renamed_files(provost: Provost, system: Principal, stop: CancellationToken) {
     let mut moves = provost.index().moves();
     loop {
@@ -54,7 +54,7 @@ pub(super) async fn renamed_files(provost: Provost, system: Principal, stop: Can
     }
 }
 
-/// Only renames of files with locks are written down.
+/// Moves the locks of renamed files. Renames of files without locks are not recorded.
 async fn follow(provost: &Provost, system: &Principal, moved: &Arc<[Moved]>) -> Result<(), Refusal> {
     let files = moved.iter().map(|it| it.from.clone()).collect();
     let (held, _) = provost.view(LiveLocks { holder: None, files }).await?;

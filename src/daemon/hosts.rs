@@ -1,4 +1,4 @@
-//! The doors that ask this daemon's own API, without a connection: for agents' hosts over HTTP, and for browsers.
+//! The doors that use this daemon's own API without a connection: for agents' hosts over HTTP, and for browsers.
 
 use std::sync::Arc;
 
@@ -41,14 +41,14 @@ fn clients(api: InProcessApi) -> Clients {
     })
 }
 
-/// Has the own API know which sessions of hosts are there.
+/// Tells the own API how to find the present sessions of hosts.
 pub(super) fn tell_sessions(own: &Own, places: &Places) {
     let runtime = places.runtime.clone();
     own.knows_sessions(Arc::new(move || sessions_there(&runtime)));
 }
 
 impl Daemon {
-    /// The page for people at this port, which may ask for passkeys from now on.
+    /// Makes the page for people at this port, which may ask for passkeys from now on.
     pub(super) fn page(&self, api: &InProcessApi, settings: &WebSettings, port: u16) -> Web {
         let names: Vec<String> = settings.names.iter().map(|it| it.as_str().to_owned()).collect();
         let pages = names.iter().map(|host| Page { origin: origin(host, port), host: host.clone() });
@@ -57,7 +57,7 @@ impl Daemon {
         Web::new(Place::Here { names, port, signs_in }, self.page_parts(api))
     }
 
-    /// The same for browsers elsewhere, at these addresses of a proxy.
+    /// Makes the page for browsers elsewhere, at these addresses of a proxy.
     #[cfg(unix)]
     pub(super) fn page_elsewhere(&self, api: &InProcessApi, public: &[PublicOrigin]) -> Web {
         let page = |it: &PublicOrigin| Page { origin: it.as_str().to_owned(), host: it.host().to_owned() };

@@ -1,4 +1,4 @@
-//! Opens what doors recognise callers by: keys, names, and frames that were seen before.
+//! Opens the data by which doors recognise callers: keys, names, and frames that were seen before.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,10 +15,10 @@ use provost_engine::Engine;
 use provost_protocols::devit::Devit;
 use provost_service::Provost;
 
-/// For how long a start that follows close upon the last one waits for the next second, in seconds.
+/// How long a start that closely follows the last one waits for the next second, in seconds.
 const CLOSED_SECONDS_MAX: u64 = 1;
 
-/// Whose name is whose. Who has spoken as an agent is kept in mind over starts.
+/// Returns the registry of names and their owners. It remembers across starts which processes have spoken as an agent.
 pub(super) fn names(
     start: &Start,
     prepared: &Prepared,
@@ -34,7 +34,7 @@ pub(super) fn names(
     Ok(Arc::new(names.remembering(&spoken).with_context(|| spoken.display().to_string())?))
 }
 
-/// The DevIt door. Which frames were believed that are dated ahead it keeps in mind over starts.
+/// Makes the DevIt door. It remembers across starts the accepted frames that are dated ahead.
 pub(super) fn devit_door(
     start: &Start,
     prepared: &Prepared,
@@ -53,7 +53,7 @@ pub(super) fn devit_door(
             ahead.display()
         );
     } else if closed_for > 0 {
-        // What was believed in this very second would be believed once more.
+        // A frame that was accepted in this very second would be accepted once more.
         std::thread::sleep(Duration::from_millis(1_000 - now().0.rem_euclid(1_000).unsigned_abs()));
     }
     let options = wiring::devit_options(start, prepared, config);

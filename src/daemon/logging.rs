@@ -9,7 +9,7 @@ use provost_base::limits::LOG_LINES_WAITING_MAX;
 use provost_config::Config;
 use provost_system as system;
 
-/// Rolling files in the state folder; in the foreground also standard error.
+/// Starts the log: rolling files in the state folder, and standard error if the daemon is in the foreground.
 pub(super) fn start_log(
     start: &Start,
     config: &Config,
@@ -29,14 +29,14 @@ pub(super) fn start_log(
     let waiting = tracing_appender::non_blocking::NonBlockingBuilder::default();
     let (file, guard) = waiting.buffered_lines_limit(LOG_LINES_WAITING_MAX).finish(file);
     let to_file = tracing_subscriber::fmt::layer().with_ansi(false).with_writer(file);
-    // Colours are for a person at a terminal: a program that collects standard error wants plain text.
+    // Colours are for a person at a terminal: a program that collects standard error needs plain text.
     let colours =
         std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|it| it.is_empty());
     let to_stderr = start
         .foreground
         .then(|| tracing_subscriber::fmt::layer().with_ansi(colours).with_writer(std::io::stderr));
     let filter = tracing_subscriber::EnvFilter::new(format!("warn,rmcp=off,provost={level}"));
-    // A second daemon in one process (there is none outside of tests) keeps the first one's log.
+    // A second daemon in one process, which exists only in tests, keeps the first one's log.
     let _ = tracing_subscriber::registry().with(filter).with(to_file).with(to_stderr).try_init();
     Ok(Some(guard))
 }

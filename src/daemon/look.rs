@@ -1,4 +1,4 @@
-//! What the daemon checks at intervals: whether it is still needed, and whether its workspace is there.
+//! The daemon's checks at intervals: whether it is still needed, and whether its workspace exists.
 
 use std::io::ErrorKind;
 use std::time::Duration;
@@ -6,27 +6,27 @@ use std::time::Duration;
 use super::Daemon;
 use provost_domain::view::{HooksOwed, KnownAgents, TaskCounts, Waiting};
 
-/// How long the look at the repository's folder is waited for.
+/// How long a check waits for the repository's folder.
 const LOOK_WITHIN: Duration = Duration::from_secs(1);
 
 /// The numbers of a folder's file system and of the folder in it.
 type FolderNumber = (u64, u64);
-/// What a look at a folder tells: its number, where numbers last.
+/// The result of examining a folder: its number, if numbers are stable on this system.
 type Looked = std::io::Result<Option<FolderNumber>>;
 
-/// What is known of the folder that the daemon serves.
+/// The state of the folder that the daemon serves.
 #[derive(Default)]
 pub(super) struct Root {
-    /// Whether it was not there at the last look.
+    /// Whether the folder was missing at the last check.
     is_gone: bool,
-    /// Its number in its file system; `None` before the first look, and where numbers do not last.
+    /// The folder's number in its file system; `None` before the first check, and on systems without stable numbers.
     number: Option<FolderNumber>,
-    /// The look that goes on.
+    /// The check that is under way.
     look: Option<tokio::task::JoinHandle<Looked>>,
 }
 
 impl Daemon {
-    /// Whether an agent is there, or any work is under way.
+    /// Checks whether an agent is present, or any work is under way.
     pub(super) async fn is_busy(&self) -> bool {
         let agents = self
             .provost
@@ -39,16 +39,16 @@ impl Daemon {
         agents || tasks || waiting || hooks || self.has_sessions().await
     }
 
-    /// Whether a host's session is there, however long its model has been thinking.
+    /// Checks whether a host's session is present, however long its model has been thinking.
     async fn has_sessions(&self) -> bool {
         let runtime = self.start.places.runtime.clone();
         let look = tokio::task::spawn_blocking(move || provost_mcp::sessions_there(&runtime));
         look.await.is_ok_and(|it| !it.is_empty())
     }
 
-    /// Whether the folder that the daemon serves is not there any more, or is another one. One that cannot be looked at is there.
-    /// The file system may take for ever, as one over a network does whose server is gone: meanwhile signals are served,
-    /// and no second look is begun.
+    /// Checks whether the folder that the daemon serves is gone, or is another one now. A folder that cannot be examined counts as
+    /// present. The file system may never return, as a network file system whose server is gone: meanwhile the daemon serves
+    /// signals, and begins no second check.
     pub(super) async fn is_without_its_repository(&mut self) -> bool {
         let root = &self.start.places.root;
         let look = self.root.look.get_or_insert_with(|| {
@@ -58,13 +58,13 @@ impl Daemon {
         let Ok(looked) = tokio::time::timeout(LOOK_WITHIN, look).await else { return false };
         self.root.look = None;
         let is_gone = match looked {
-            // A clone, or a copy from elsewhere, has another number: what this daemon has open is not in it.
+            // A clone, or a copy from elsewhere, has another number: the files that this daemon has open are not in it.
             Ok(Ok(Some(now))) => is_another(*self.root.number.get_or_insert(now), now),
             Ok(Ok(None)) => false,
             Ok(Err(err)) => matches!(err.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory),
             Err(_) => false,
         };
-        // Twice, since some programs put a folder aside for a moment.
+        // Only two failed checks in a row count, since some programs move a folder away for a moment.
         let ends = is_gone && self.root.is_gone;
         self.root.is_gone = is_gone;
         if ends {
@@ -74,13 +74,13 @@ impl Daemon {
     }
 }
 
-/// Whether a number is that of another folder; in another file system, as after a mount, that cannot be said.
+/// Checks whether a number is that of another folder. In another file system, as after a mount, that is unknown.
 fn is_another((device, before): FolderNumber, now: FolderNumber) -> bool {
     device == now.0 && before != now.1
 }
 
-/// The numbers of a folder's file system and of the folder in it, which another one of the same path does not have while that one
-/// is there. Programs that serve a file system (FUSE) may give a folder another number at any time.
+/// Returns the numbers of a folder's file system and of the folder in it, which no other folder has while this one
+/// exists. Programs that serve a file system (FUSE) may give a folder another number at any time.
 #[cfg(unix)]
 fn number_of(folder: &std::path::Path) -> Looked {
     use std::os::unix::fs::MetadataExt as _;
@@ -99,7 +99,7 @@ fn lasts(_folder: &std::path::Path) -> bool {
     true
 }
 
-/// The system gives none without opening the folder.
+/// Returns no number: the system gives none without opening the folder.
 #[cfg(not(unix))]
 fn number_of(folder: &std::path::Path) -> Looked {
     std::fs::symlink_metadata(folder).map(|_| None)

@@ -1,7 +1,7 @@
-//! The doors over TCP: which port each has, and what becomes of one that is taken.
+//! The doors over TCP: the port of each, and the treatment of ports that are taken.
 //!
 //! Two repositories on one machine want the same ports. The daemon that comes second uses other ports, and
-//! reports that. Unless it is told to, it replaces no port that a configuration names. It remembers the ports
+//! reports that. It replaces no port that a configuration names, unless it is told to. It remembers the ports
 //! that it has used, so that it gets them again.
 
 use std::io::{self, ErrorKind};
@@ -25,32 +25,32 @@ use provost_transport::accept::accept_loop;
 use provost_transport::loopback::{Loopback, bind};
 use provost_web::Web;
 
-/// What to do about a port that another process has.
+/// The treatment of a port that another process has.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TakenPorts {
-    /// Use another one; refuse to start where a configuration names the port.
+    /// Use another port; refuse to start if a configuration names this one.
     Refuse,
-    /// Use another one; do without the door where a configuration names the port.
+    /// Use another port; leave the door shut if a configuration names this one.
     Avoid,
-    /// Use another one, also where a configuration names the port.
+    /// Use another port, even if a configuration names this one.
     Replace,
 }
 
-/// A port as it was asked for.
+/// A port that a door asks for.
 pub(super) struct Wanted {
-    /// The section of its setting, and the setting.
+    /// The section of the port's setting, and the setting.
     pub(super) section: &'static str,
     pub(super) key: &'static str,
     pub(super) port: u16,
     /// Whether a configuration or a variable names the port.
     pub(super) written: bool,
-    /// The one that this repository had last.
+    /// The port that the door of this repository had last.
     last: Option<u16>,
     /// The proof that a request needs.
     auth: LoopbackAuth,
 }
 
-/// What the doors are made with, besides the daemon.
+/// The arguments for making doors, in addition to the daemon.
 struct With<'a> {
     config: &'a Config,
     /// The daemon's own API.
@@ -108,11 +108,11 @@ impl Wired for Web {
     }
 }
 
-/// A port that was got, or not, and what there is to say about it.
+/// The result of binding a port, with a note about it.
 struct Got {
     bound: Option<Loopback>,
     note: Option<String>,
-    /// Whether another port took its place, which the person who starts the daemon is told once.
+    /// Whether another port took the place of the wanted one, which the person who starts the daemon is told once.
     moved: bool,
 }
 
@@ -120,7 +120,7 @@ impl Daemon {
     /// Opens the doors over TCP.
     ///
     /// # Errors
-    /// A sentence, where a port is taken and nothing says that another will do.
+    /// A sentence, if a port is taken and no setting allows another one.
     pub(super) async fn open_loopback(&mut self, loaded: &Loaded, api: InProcessApi) -> Result<()> {
         let before = Ports::of(&self.start.places);
         let mut ports = Ports::ours(&self.start.places);
@@ -140,10 +140,10 @@ impl Daemon {
         Ok(())
     }
 
-    /// Opens the page for people, which its section leaves shut, until the daemon stops; answers with its address.
+    /// Opens the page for people, although its section leaves it shut, until the daemon stops; returns its address.
     ///
     /// # Errors
-    /// A sentence, where its port cannot be had.
+    /// A sentence, if its port is not available.
     pub(super) async fn open_page(&mut self, api: InProcessApi) -> Result<String> {
         let address = |doors: &[DoorAt]| {
             let open = doors.iter().find(|it| it.door == Door::Web.name());
@@ -155,7 +155,7 @@ impl Daemon {
         let loaded = super::load_config(&self.start)?;
         let with = With { config: &loaded.config, api: &api };
         let settings = loaded.config.doors.of(Door::Web).cloned().unwrap_or_default();
-        // The doors that are open already are on record.
+        // The doors that are already open are on record.
         let known = Ports::of(&self.start.places);
         let is_ours = known.pid == std::process::id();
         let mut ports = if is_ours { known } else { Ports::ours(&self.start.places) };
@@ -170,7 +170,7 @@ impl Daemon {
         open.ok_or_else(shut)
     }
 
-    /// Opens a door with what answers at it; `None` when it stays shut, which was told.
+    /// Opens a door with its handler; `None` if it stays shut, which was reported.
     async fn open_door(&mut self, door: Door, with: &With<'_>, wanted: &Wanted) -> Result<Option<u16>> {
         match door {
             Door::AgentProtocol => self.open_at(door, AgentProtocol::wired, with, wanted).await,
@@ -188,7 +188,7 @@ impl Daemon {
         }
     }
 
-    /// Opens one door; `None` when it stays shut, which was told.
+    /// Opens one door; `None` if it stays shut, which was reported.
     async fn open_at<D: LoopbackDoor>(
         &mut self,
         door: Door,
@@ -225,10 +225,10 @@ impl Daemon {
         Ok(Some(port))
     }
 
-    /// The port that was asked for, or the one in its place; `None` where there is to be none, which was told.
+    /// Binds the requested port, or another in its place; `None` if the door stays shut, which was reported.
     ///
     /// # Errors
-    /// A sentence, where the port is taken and nothing says that another will do.
+    /// A sentence, if the port is taken and no setting allows another one.
     pub(super) async fn bound(&mut self, wanted: &Wanted) -> Result<Option<Loopback>> {
         let Got { bound, note, moved } = self.bind(wanted).await?;
         match note.map(|note| format!("{}: {note}", wanted.section)) {
@@ -289,11 +289,11 @@ impl Daemon {
         Err(anyhow!("{section}: port {port} {who}; {help}"))
     }
 
-    /// The process that has a port, in words.
+    /// Describes the process that has a port.
     async fn holder(&self, port: u16) -> String {
         let places = self.start.places.clone();
         let look = move || (Ports::held_elsewhere(&places, port), listener_at(port));
-        // Looking through all processes may take a while.
+        // Searching all processes may take a while.
         match tokio::task::spawn_blocking(look).await {
             Ok((Some(other), _)) => {
                 format!("is taken by the daemon of {} (process {})", other.root, other.pid)
@@ -319,13 +319,13 @@ impl Wanted {
         Self { section, key: "port", port: settings.port, written, last, auth: settings.auth }
     }
 
-    /// A port of no door, whose setting has this name.
+    /// Describes a port that belongs to no door, by its setting's name.
     pub(super) fn of_setting(section: &'static str, key: &'static str, port: u16, loaded: &Loaded) -> Self {
         let written = loaded.origins.contains_key(&format!("{section}.{key}"));
         Self { section, key, port, written, last: None, auth: LoopbackAuth::Peer }
     }
 
-    /// The port that was asked for; where that is any, the one of the last time before others.
+    /// Binds the requested port; if any port will do, prefers the last one.
     fn try_first(&self) -> io::Result<Loopback> {
         if self.port == 0 { self.try_others() } else { bind(self.port) }
     }

@@ -1,4 +1,4 @@
-//! Gives memory back to the system when the work that took it is over: reading a large file or a large body.
+//! Returns memory to the system when the work that took it is over: reading a large file or a large body.
 
 use std::time::Duration;
 
@@ -8,16 +8,16 @@ use tokio_util::sync::CancellationToken;
 use provost_base::limits::{MEMORY_SLACK_BYTES, SOURCE_READ_MS_MAX};
 use provost_system as system;
 
-/// How often it is looked at.
+/// How often the memory is checked.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
 
-/// How often it is tried again after memory has grown, and after how long each time: in twice the time that the reading of a
-/// file may take, what made memory grow is over on a busy machine, too.
+/// How many times freeing is tried again after memory has grown, and the pause before each: within twice the time that reading
+/// a file may take, the work that made memory grow is over on a busy machine, too.
 const TRIES: u32 = 8;
 const AGAIN_AFTER: Duration = Duration::from_millis(SOURCE_READ_MS_MAX * 2 / TRIES as u64);
 
-/// Until the daemon stops: gives back what is free, each time that memory has grown by so much, and some times more until
-/// what made it grow must be over.
+/// Returns free memory until the daemon stops, each time that memory has grown by [`MEMORY_SLACK_BYTES`], and some more times until
+/// the work that made it grow must be over.
 pub(super) async fn give_back(stop: CancellationToken) {
     let mut held = system::own_memory().unwrap_or(0);
     let (mut again, mut tries) = (None, 0);
@@ -33,7 +33,7 @@ pub(super) async fn give_back(stop: CancellationToken) {
             held = held.min(now);
             continue;
         }
-        // On a thread of its own, since it takes milliseconds; it fails only when the runtime shuts down.
+        // This runs on a thread of its own, since it takes milliseconds; it fails only when the runtime shuts down.
         let _ = tokio::task::spawn_blocking(system::give_memory_back).await;
         held = system::own_memory().unwrap_or(now);
         let gave = now.saturating_sub(held) >= MEMORY_SLACK_BYTES;

@@ -1,4 +1,4 @@
-//! What is seen of the daemon from outside: metrics and health over HTTP, and what a supervisor is told.
+//! The daemon as seen from outside: metrics and health over HTTP, and the reports to a supervisor.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -15,14 +15,14 @@ use provost_protocols::scrape::{Phase, Scrape};
 use provost_transport::accept::{Capacity, Listening, accept_loop};
 use provost_transport::tcp;
 
-/// The section of its settings, as the list of doors has it, too.
+/// The section of the settings for metrics, and the door's name in the list of doors.
 const SECTION: &str = "metrics";
 
 impl Daemon {
-    /// Has the engine count, and answers collectors and probes, where the configuration says so.
+    /// Makes the engine count, and answers collectors and probes, if the configuration says so.
     ///
     /// # Errors
-    /// A sentence, where the address cannot be had or is one that was not meant.
+    /// A sentence, if the address is not available, or reaches further than the settings allow.
     pub(super) async fn open_metrics(&mut self, loaded: &Loaded, own: &Own) -> Result<()> {
         own.has_places_for(loaded.config.limits.workers as usize);
         let settings = &loaded.config.metrics;
@@ -51,7 +51,7 @@ impl Daemon {
         Ok(())
     }
 
-    /// Who listens beyond this machine has said so twice, and is told what that means.
+    /// Refuses an address beyond this machine unless the settings confirm it, and warns of the consequences.
     fn warn_of_elsewhere(&mut self, settings: &MetricsSettings) -> Result<()> {
         let at = settings.listen;
         if !settings.elsewhere {
@@ -76,13 +76,13 @@ impl Daemon {
         let address = bound.address();
         tracing::info!(address, "metrics and health are answered");
         self.shared().0.doors.push(DoorAt { door: SECTION.into(), address });
-        // It answers until the process ends, so that a probe hears that the daemon is on its way out.
+        // This listener serves until the process ends, so that a probe learns that the daemon is ending.
         let stop = CancellationToken::new();
         let capacity = Capacity::from(METRICS_CONNECTIONS_MAX);
         tokio::spawn(accept_loop(bound, capacity, stop, GRACE, serve));
     }
 
-    /// All doors are open.
+    /// Reports that all doors are open.
     pub(super) fn say_open(&self) {
         self.phase.send_replace(Phase::Open);
         self.supervisor.is_ready();
@@ -92,7 +92,7 @@ impl Daemon {
         }
     }
 
-    /// Nothing more is taken.
+    /// Reports that no more requests are taken.
     pub(super) fn say_draining(&self) {
         self.phase.send_replace(Phase::Draining);
         self.supervisor.is_stopping();

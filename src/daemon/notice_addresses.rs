@@ -1,4 +1,4 @@
-//! Translates the configuration of notices to addresses elsewhere: for the core, for what sends them, and for those who ask.
+//! Translates the configuration of notices to addresses elsewhere: for the core, for the sender, and for lists.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use provost_effects::{
 };
 use provost_vault::{Delivery, Vault};
 
-/// The addresses that are to be told, as far as rules care.
+/// Returns the addresses that get notices, in the form for the core's rules.
 pub(super) fn for_the_core(config: &Config) -> Vec<domain::NoticeTarget> {
     let usable = config.notify_targets.targets.iter().filter(|(_, it)| it.enabled && address(it).is_ok());
     let target = |(name, it): (&String, &NotifyTarget)| domain::NoticeTarget {
@@ -23,13 +23,13 @@ pub(super) fn for_the_core(config: &Config) -> Vec<domain::NoticeTarget> {
     usable.map(target).collect()
 }
 
-/// What browsers are told, as far as rules care.
+/// Returns the settings for browsers' messages, in the form for the core's rules.
 pub(super) fn push_for_the_core(config: &Config) -> domain::PushSetting {
     let kinds = config.push.kinds.iter().copied().map(kind).collect();
     domain::PushSetting { kinds, words: config.push.detail == NotifyDetail::Full }
 }
 
-/// What sends messages to browsers. A page that the world reaches says whom push services can turn to, where no setting does.
+/// Returns the settings for sending to browsers. If no setting names a contact for push services, a public page's address is it.
 fn push(config: &Config) -> PushSending {
     let page = || {
         let public = config.web.public.iter().map(|it| it.as_str());
@@ -44,7 +44,7 @@ fn push(config: &Config) -> PushSending {
     }
 }
 
-/// What sends notices.
+/// Returns the settings for sending notices.
 pub(super) fn settings(config: &Config, places: &Places) -> NoticeSettings {
     let usable = config.notify_targets.targets.iter().filter(|(_, it)| it.enabled);
     let addresses = usable.filter_map(|(name, it)| Some((name.as_str().into(), Arc::new(address(it).ok()?))));
@@ -52,7 +52,7 @@ pub(super) fn settings(config: &Config, places: &Places) -> NoticeSettings {
     NoticeSettings { addresses: addresses.collect(), push: push(config), repository: repository.into() }
 }
 
-/// All entries as lists show them; what is owed, and how attempts went, is added for each who asks.
+/// Returns all entries for lists; the notices that are owed, and the outcome of attempts, are added at each request.
 pub(super) fn rows(config: &Config, vault: &Vault) -> Vec<wire::NoticeTarget> {
     let known = config.notify_targets.targets.iter().map(|(name, it)| wire::NoticeTarget {
         name: name.clone(),
@@ -76,7 +76,7 @@ pub(super) fn rows(config: &Config, vault: &Vault) -> Vec<wire::NoticeTarget> {
     known.chain(refused).collect()
 }
 
-/// How the last attempts at the addresses went.
+/// Adds the outcome of the last attempts at the addresses.
 pub(super) fn with_attempts(rows: &mut [wire::NoticeTarget], notices: &Notices) {
     let last = notices.last();
     for row in rows {
@@ -84,7 +84,7 @@ pub(super) fn with_attempts(rows: &mut [wire::NoticeTarget], notices: &Notices) 
     }
 }
 
-/// One attempt, as it travels.
+/// Converts one attempt to its wire form.
 pub(super) fn attempt(it: &Attempt) -> wire::NoticeAttempt {
     wire::NoticeAttempt { at: it.at.rfc3339(), delivered: it.delivered, says: it.says.clone() }
 }
@@ -101,7 +101,7 @@ fn kind(kind: NotifyKind) -> NoticeKind {
     }
 }
 
-/// An entry as it is sent to; a sentence, where a file that it names cannot be used.
+/// Returns an entry in the form for sending; a sentence if a file that it names cannot be used.
 fn address(it: &NotifyTarget) -> Result<NoticeAddress, String> {
     let url = match (&it.url, &it.url_secret) {
         (Some(url), _) => {
@@ -130,7 +130,7 @@ fn certificate(path: &Path) -> Result<String, String> {
         .map_err(|err| format!("`authority`: {} cannot be read: {err}", path.display()))
 }
 
-/// Without their values.
+/// Checks that the secrets of an entry exist, without reading their values.
 fn secrets_are_there(it: &NotifyTarget, vault: &Vault) -> Result<(), String> {
     for name in it.keys.iter().chain(&it.url_secret) {
         let found = vault.look(name).map_err(|why| format!("{why} --daemon"))?;

@@ -1,4 +1,4 @@
-//! What notices need of the daemon: those on the desktop, and those to addresses elsewhere.
+//! The parts of the daemon that notices need: those on the desktop, and those to addresses elsewhere.
 
 use anyhow::{Result, anyhow};
 use tokio::sync::{oneshot, watch};
@@ -15,7 +15,7 @@ use provost_effects::{
 use provost_protocols::own::{PushTold, TellPush};
 use provost_vault::Vault;
 
-/// The options of notices, from the configuration.
+/// Returns the options of notices from the configuration.
 pub(super) fn options(config: &Config) -> DesktopOptions {
     let desktop = &config.desktop;
     DesktopOptions {
@@ -31,7 +31,7 @@ pub(super) fn options(config: &Config) -> DesktopOptions {
     }
 }
 
-/// What shows notices on the desktop, and what sends them elsewhere; and by which of both a reload reaches them.
+/// Returns the parts for notices on the desktop and for those elsewhere, with the senders by which a reload reaches both.
 pub(super) fn both(
     start: &Start,
     prepared: &Prepared,
@@ -40,7 +40,7 @@ pub(super) fn both(
 ) -> (watch::Sender<DesktopOptions>, watch::Sender<Arc<NoticeSettings>>, DesktopParts, NoticeParts) {
     let (notices, options) = watch::channel(options(config));
     let page = page(shared.clone());
-    // A click counts as the user's, as far as a session bus can show it.
+    // A click counts as the user's, as far as a session bus can prove it.
     let person = role::desktop(prepared.user.clone());
     let desktop = DesktopParts { person, options, page: page.clone() };
     let settings = notice_addresses::settings(config, &start.places);
@@ -50,21 +50,21 @@ pub(super) fn both(
 }
 
 impl Daemon {
-    /// Says the key with which browsers subscribe. It is read from a file, so that no other order waits for it.
+    /// Sends the key with which browsers subscribe. Reads it from a file in a task of its own, so that no other order waits.
     pub(super) fn say_push_key(&self, reply: oneshot::Sender<Result<String, String>>) {
         let sender = self.sender.clone();
-        // The asker may have gone.
+        // The asker may be gone.
         self.doors.spawn(async move { reply.send(sender.push_key().await).ok() });
     }
 
-    /// Checks what a browser has said of its subscription: its address, its public key, and the secret that it shares.
+    /// Checks the parts of a browser's subscription: its address, its public key, and the shared secret.
     pub(super) fn check_push(&self, endpoint: &str, keys: &(Box<str>, Box<str>)) -> Result<String> {
         let checked = self.sender.check_push(endpoint, &keys.0, &keys.1);
         checked.map(|()| "messages for this browser can be sent".into()).map_err(|why| anyhow!(why))
     }
 }
 
-/// How browsers are told, once there is what tells them.
+/// Returns the function that describes the messages to browsers, once their sender exists.
 pub(super) fn push_told(sender: Arc<OnceLock<Notices>>) -> TellPush {
     Box::new(move || {
         let Some(sender) = sender.get() else { return PushTold::default() };
@@ -74,7 +74,7 @@ pub(super) fn push_told(sender: Arc<OnceLock<Notices>>) -> TellPush {
     })
 }
 
-/// Where the page is, while it is open; where browsers elsewhere have it, there. Links lead to it.
+/// Returns the function that finds the page's address while it is open, preferably its address for browsers elsewhere. Links lead to it.
 fn page(shared: Arc<Mutex<Shared>>) -> PageAddress {
     Arc::new(move || {
         let shared = shared.lock().unwrap_or_else(PoisonError::into_inner);

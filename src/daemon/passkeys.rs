@@ -1,4 +1,4 @@
-//! Hears when the list of passkeys changes: another repository's daemon may have changed it, or something else.
+//! Follows the list of passkeys: another repository's daemon, or any other program, may change it.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use provost_system::folder_watch::{FolderWatcher, ONE_BY_ONE, Subscription};
 /// How often the daemon notes that it has run, while a reset waits.
 const NOTE_EVERY: Duration = Duration::from_secs(PASSKEY_WAIT_NOTE_S);
 
-/// Puts on record what changes in the list, from now on until the daemon stops.
+/// Records changes of the list, from now on until the daemon stops.
 pub(super) async fn follow(
     own: Own,
     mut heard: Listener,
@@ -28,7 +28,7 @@ pub(super) async fn follow(
     stop: CancellationToken,
 ) {
     let changed = Arc::new(Notify::new());
-    // The beginning counts as a change, so that nothing of the time before is missed.
+    // The beginning counts as a change, so that earlier changes are not missed.
     changed.notify_one();
     let bell = Arc::clone(&changed);
     let wanted = |path: &Path| path.file_name().is_some_and(|it| it == PASSKEYS_FILE);
@@ -36,14 +36,14 @@ pub(super) async fn follow(
     let Ok(subscription) = tokio::task::spawn_blocking(move || covering(subscription, &folder)).await else {
         return;
     };
-    // While a reset waits, the time that the daemon runs is taken from the wait. No clock that can be set has a part in that.
+    // While a reset waits, the running time of the daemon is subtracted from the wait. No clock that can be set plays a part in that.
     let (mut waits, mut since) = (false, Instant::now());
     let mut hears = true;
     loop {
         tokio::select! {
             () = stop.cancelled() => return,
             () = changed.notified() => {
-                // The notices do not say what has changed, so the list is read whole.
+                // The reports do not say what has changed, so the list is read completely.
                 subscription.take();
                 let waited = std::mem::replace(&mut waits, own.look_at_passkeys().await);
                 if !waited {
@@ -65,12 +65,12 @@ pub(super) async fn follow(
     }
 }
 
-/// What was begun with a passkey ends with it, also where another host has said so. Of events that were missed, each may say so.
+/// Checks for events that end what a passkey has begun, also from another host. Each event that was missed may be one.
 fn ends_some(kind: &EventKind) -> bool {
     matches!(kind, EventKind::PasskeyRevoked { .. } | EventKind::PasskeysReset { .. })
 }
 
-/// Without being told, the list is read whenever a passkey is used, and rules learn of a first one at the next start.
+/// Covers the folder. Without reports, the list is read whenever a passkey is used, and rules learn of a first one at the next start.
 fn covering(subscription: Subscription, folder: &Path) -> Subscription {
     let covered = if ONE_BY_ONE {
         subscription.add(folder).missing.map_or(Ok(()), Err)

@@ -7,7 +7,7 @@ use provost_config::{self as config, Config, Places};
 use provost_domain::{Rate, Settings};
 use provost_effects::{Backend, CaptureConfig, ScreenshotFolder};
 
-/// The core's share.
+/// Sets the core's part of the settings.
 pub(super) fn settings(config: &Config, settings: &mut Settings) {
     let rate = config.screenshot.rate_limit;
     settings.screenshots = config.screenshot.enabled;
@@ -15,7 +15,7 @@ pub(super) fn settings(config: &Config, settings: &mut Settings) {
         (rate.count > 0).then(|| Rate { count: rate.count, per: Ttl::seconds_clamped(rate.per_s.into()) });
 }
 
-/// How pictures of the screen are taken.
+/// Returns the configuration of taking pictures of the screen.
 pub(super) fn capture_config(config: &Config, places: &Places) -> CaptureConfig {
     let settings = &config.screenshot;
     let root = config.workspace.sandbox_root.as_deref().unwrap_or(&places.root);
@@ -33,7 +33,7 @@ pub(super) fn capture_config(config: &Config, places: &Places) -> CaptureConfig 
     }
 }
 
-/// Beneath the workspace or the state folder, and nowhere else.
+/// Returns the folder for pictures, which must lie beneath the workspace or the state folder.
 fn folder(settings: &config::Screenshot, root: &Path, state: &Path) -> Result<ScreenshotFolder, String> {
     let (asked, keep) = (Path::new(&settings.output_dir), settings.keep as usize);
     let (base, inside) = match (asked.strip_prefix(root), asked.strip_prefix(state)) {
@@ -53,7 +53,7 @@ fn folder(settings: &config::Screenshot, root: &Path, state: &Path) -> Result<Sc
     Ok(ScreenshotFolder { base: base.to_owned(), folder, relative: base == root, keep })
 }
 
-/// What a person should know before a picture is asked for.
+/// Returns a note for people about a setting that would make pictures fail, if there is one.
 pub(super) fn note(config: &Config, places: &Places) -> Option<String> {
     capture_config(config, places).folder.err().filter(|_| config.screenshot.enabled)
 }

@@ -9,10 +9,10 @@ use provost_config::{Config, Places};
 use provost_policy::{RuleSet, Source};
 use provost_system::version_of;
 
-/// What tells one state of a file from the next.
+/// The version of a file's state, which changes with the file.
 type Stamp = (u64, i64, i64);
 
-/// The rules' file, to notice when it changes.
+/// The rules' file, followed for changes.
 pub(super) struct PolicyFile {
     named: Option<String>,
     user: PathBuf,
@@ -45,8 +45,8 @@ impl PolicyFile {
         vec![own, stamp(&self.system)]
     }
 
-    /// The rules as they are now. A file of the user's that was not there before takes the place of the shipped
-    /// rules; one that has gone is an error, since its absence must not loosen anything by itself.
+    /// Loads the present rules. A user's file that did not exist before replaces the shipped
+    /// rules; a file that is gone is an error, since its absence must not loosen anything by itself.
     pub(super) fn load(&mut self) -> Result<RuleSet> {
         if matches!(self.source, Source::Builtin(_)) {
             let source = Source::base(self.named.as_deref(), &self.user)?;

@@ -1,6 +1,6 @@
-//! What the published server of Agent Protocol has left in the repository: reported once, or imported.
+//! The data that the published server of Agent Protocol has left in the repository: reported once, or imported.
 //!
-//! The daemon does not trust a repository's content. It opens the database only after a person has said so,
+//! The daemon does not trust a repository's content. It opens the database only after a person has allowed it,
 //! in the configuration or by the command.
 
 use std::fs::OpenOptions;
@@ -17,11 +17,11 @@ use provost_system::{folder_inside, private_file};
 /// The path of the database, from the top of the repository.
 const DATABASE: [&str; 2] = [".agent-protocol", "protocol.db"];
 
-/// Where it is written down what became of it, in the daemon's state.
+/// The file in the daemon's state that records what was done with the database.
 const SEEN: &str = "protocol.db.seen";
 
 impl Daemon {
-    /// Tells of the database, or takes its events over, as the configuration says.
+    /// Reports the database, or imports its events, as the configuration says.
     pub(super) fn take_over_published(&mut self, config: &Config) {
         let settings = &config.agent_protocol;
         if !config.doors.is_open(Door::AgentProtocol) || settings.import == ImportFound::Never {
@@ -65,7 +65,7 @@ impl Daemon {
     }
 }
 
-/// How the database is recognised again; `None` where there is none with something in it.
+/// Returns the text by which the database is recognised again; `None` if there is no database with any content.
 fn stamp(provost: &Provost) -> Option<String> {
     let folder = folder_inside(provost.root().handle(), DATABASE[0]).ok()?;
     let meta = folder.symlink_metadata(DATABASE[1]).ok().filter(|it| it.is_file() && it.len() > 0)?;
@@ -73,7 +73,7 @@ fn stamp(provost: &Provost) -> Option<String> {
     Some(format!("{} {}", meta.len(), written.as_nanos()))
 }
 
-/// Writes down what became of the database. If that fails, the next start reports it or reads it again.
+/// Records what was done with the database. If that fails, the next start reports it or reads it again.
 fn remember(path: &Path, what: &str) {
     let fresh: PathBuf = path.with_extension("new");
     let write = || -> io::Result<()> {

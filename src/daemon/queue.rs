@@ -1,4 +1,4 @@
-//! What the core is told of the queue: pools, labels, and who may ask for a high priority.
+//! The core's settings for the queue: pools, labels, and the agents that may ask for a high priority.
 
 use provost_config::Config;
 use provost_domain::{PoolSetting, Settings};

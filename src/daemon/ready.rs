@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::Write as _;
 
-/// The pipe, until something was said.
+/// The pipe, until its line was written.
 pub(super) struct Ready(Option<File>);
 
 impl Ready {
@@ -11,7 +11,7 @@ impl Ready {
         Self(pipe)
     }
 
-    /// Says the one line that is said: `ready`, or why not.
+    /// Writes the only line: `ready`, or the reason of a failure.
     pub(super) fn say(&mut self, line: &str) {
         if let Some(mut pipe) = self.0.take() {
             // The process that started the daemon may have stopped waiting.

@@ -1,4 +1,4 @@
-//! Finds out what a worker would be given now, as a daemon would, but without one: for `provost jail`.
+//! Finds out what a worker would get now from a daemon, without running one: for `provost jail`.
 
 use anyhow::{Context as _, Result, anyhow, bail};
 
@@ -11,13 +11,13 @@ use provost_effects::{self as effects, Left, Rehearsal};
 use provost_jail::{self as jail, Copies, Profile, Root};
 use provost_vault::Vault;
 
-/// Files named one by one of those that matter after a program.
+/// How many files that matter after a run are named one by one.
 const FINDINGS_SHOWN: usize = 20;
 
 /// Makes the plan that a run of this worker would have.
 ///
 /// # Errors
-/// Why there is none: for a person.
+/// The reason why no plan can be made, for a person.
 pub fn rehearse(asked: Rehearse) -> Result<Rehearsed> {
     let places = &asked.places;
     let vault = Vault::at(places.secrets());
@@ -32,7 +32,7 @@ pub fn rehearse(asked: Rehearse) -> Result<Rehearsed> {
     };
     if let Some(words) = &asked.command {
         profile.program = words.program.clone();
-        // Both need a daemon and the word of a rule.
+        // Both need a daemon and a rule's permission.
         profile.secrets.clear();
         network = Network::None;
     }
@@ -42,7 +42,7 @@ pub fn rehearse(asked: Rehearse) -> Result<Rehearsed> {
     if !matches!(profile.copies, Copies::No | Copies::WorkTree) {
         profile.git = jail::Git::Write;
     }
-    // Nothing is copied for showing where a copy would be.
+    // For showing a plan with a copy, nothing is copied.
     if asked.command.is_none() {
         profile.copies = Copies::No;
     }
@@ -63,7 +63,7 @@ pub fn rehearse(asked: Rehearse) -> Result<Rehearsed> {
     Ok(Rehearsed { plan: rehearsed.plan.clone(), left: Box::new(|| in_lines(&rehearsed.left())) })
 }
 
-/// What runs later of what a program has left, or leads out of the workspace.
+/// Returns lines about a program's leftovers that run later, or lead out of the workspace.
 fn in_lines(left: &Left) -> Vec<String> {
     let Left { report, made } = left;
     let made = made.iter().map(|made| format!("a git repository was made in the workspace: {made}"));
@@ -76,7 +76,7 @@ fn in_lines(left: &Left) -> Vec<String> {
     made.chain(findings).chain(more).chain(unknown).collect()
 }
 
-/// A worker as it is configured, and what it may reach.
+/// Returns a worker's configured profile, and its network access.
 fn profile(asked: &Rehearse, vault: &Vault) -> Result<(Profile, Network)> {
     let worker = &asked.worker;
     let (settings, profiles) = wiring::workers_and_settings(&asked.config, vault);

@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result, bail};
 
 use provost_config::{Config, Places};
 
-/// The user and group of the workers, who must be able to change the workspace.
+/// Returns the user and group of the workers, which must be able to change the workspace.
 pub(super) fn for_workers(config: &Config, places: &Places) -> Result<Option<(u32, u32)>> {
     let Some(uid) = config.daemon.worker_uid else {
         bail!(
@@ -28,7 +28,7 @@ pub(super) fn for_workers(config: &Config, places: &Places) -> Result<Option<(u3
     Ok(Some((uid, gid)))
 }
 
-/// The group that the system's list gives a user; a user that is not listed has a group of its own number.
+/// Returns the group that the system's list gives a user; for an unlisted user, a group with the user's number.
 fn primary_group(uid: u32) -> u32 {
     let list = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
     let fields = list.lines().map(|line| line.split(':').collect::<Vec<_>>());

@@ -4,7 +4,7 @@ use anyhow::Result;
 
 use provost_config::{Config, Places};
 
-/// Workers run as the same user here; their tokens confine them.
+/// Returns `None`: workers run as the same user here; their tokens confine them.
 pub(super) fn for_workers(_config: &Config, _places: &Places) -> Result<Option<(u32, u32)>> {
     Ok(None)
 }

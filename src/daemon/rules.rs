@@ -1,4 +1,4 @@
-//! What is told of the rules in force, of a request that is only thought of, and of what other rules would have decided.
+//! Answers queries about the rules in force, about a hypothetical request, and about the decisions of other rules.
 
 use std::path::PathBuf;
 use std::time::Instant;
@@ -17,13 +17,13 @@ use provost_policy::{
 };
 use provost_protocols::own::{AboutRules, AskOtherRules, TellRules};
 
-/// What can be asked about rules, for the repository at this place.
+/// Returns the answers to queries about rules, for the repository at this place.
 pub(super) fn about(rules: watch::Receiver<RuleSet>, root: PathBuf) -> AboutRules {
     AboutRules { told: told(rules.clone(), root.clone()), other: other(rules, root) }
 }
 
-/// Asks rules that are not in force about decisions that are on record. They are asked in the place of the user's; what root has set
-/// stays above them.
+/// Returns the function that asks rules which are not in force about recorded decisions. They stand in for the user's rules;
+/// root's rules stay above them.
 fn other(in_force: watch::Receiver<RuleSet>, root: PathBuf) -> AskOtherRules {
     Box::new(move |asked, decisions, until| {
         let above = in_force.borrow().layers().iter().skip(1).cloned().collect();
@@ -91,7 +91,7 @@ fn otherwise(event: &Event, judged: &JudgedRequest, was: Ruling, would: &Outcome
     }
 }
 
-/// Tells of the rules that were put in force last, for the repository at this place.
+/// Returns the function that describes the rules that were put in force last, for the repository at this place.
 fn told(rules: watch::Receiver<RuleSet>, root: PathBuf) -> TellRules {
     Box::new(move |query, setting| {
         let rules = rules.borrow().clone();
@@ -103,7 +103,7 @@ fn told(rules: watch::Receiver<RuleSet>, root: PathBuf) -> TellRules {
     })
 }
 
-/// The request that a person has made up, with what the configuration says of its worker.
+/// Returns the request that a person has made up, with the settings of its worker.
 fn request(
     query: &wire::RulesQuery,
     setting: &WorkerSetting,
@@ -148,7 +148,7 @@ fn in_words(rules: &RuleSet, explained: Option<&Explanation>) -> wire::Rules {
     let mut told = Vec::new();
     for layer in rules.layers() {
         for rule in &layer.file().rules {
-            // Traces stand in the same order.
+            // Traces have the same order.
             let trace = explained.and_then(|it| it.rules.get(told.len()));
             let unmet = trace.and_then(|it| it.first_failed.as_ref());
             told.push(wire::RuleTold {
@@ -171,7 +171,7 @@ fn in_words(rules: &RuleSet, explained: Option<&Explanation>) -> wire::Rules {
     }
 }
 
-/// The names of approvers.
+/// Returns the names of approvers.
 fn names(by: &[Approver]) -> Vec<String> {
     match by.is_empty() {
         true => Vec::new(),

@@ -1,6 +1,6 @@
-//! Watches files, and reports every change to the crew, whichever program has made it. Agent Protocol, 3.7.
+//! Watches files, and reports every change to the crew, no matter which program has made it. Agent Protocol, 3.7.
 //!
-//! A file that is being written is waited for until it has been left alone for half a second.
+//! A change of a file is reported when the file has been left alone for half a second.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -19,18 +19,18 @@ use provost_domain::{Content, Hold, Principal, Refusal, Seen};
 use provost_index::{ChangeKind, SeenFileChange};
 use provost_service::Provost;
 
-/// How long a file has to be left alone, and how long it is waited for at most.
+/// How long a file has to be left alone, and the longest wait for that.
 const QUIET: Duration = Duration::from_millis(500);
 const WAIT_MAX: Duration = Duration::from_secs(5);
 
-/// Which files are told of.
+/// The patterns of files that are reported.
 struct Tracked {
     tracked: Option<WatchPatterns>,
     ignored: Option<WatchPatterns>,
 }
 
 impl Tracked {
-    /// As the configuration says; a list with something in it that is no glob is none, which the log says.
+    /// Reads the patterns of the configuration. A list with an invalid glob counts as missing, and the log says so.
     fn of(settings: &AgentProtocolSettings) -> Self {
         let read = |name, globs: &[String]| match WatchPatterns::parse(globs) {
             Ok(patterns) => Some(patterns),
@@ -52,7 +52,7 @@ impl Tracked {
 }
 
 impl Daemon {
-    /// Tells of files that change from now on.
+    /// Begins to report changed files.
     pub(super) fn see_files(&mut self, settings: &AgentProtocolSettings) {
         let (provost, system) = (self.provost.clone(), self.system.clone());
         self.doors.spawn(tell(provost, system, Tracked::of(settings), self.stop.clone()));
@@ -66,7 +66,7 @@ impl Daemon {
     }
 }
 
-/// Until the daemon stops: tells of files that have come, changed or gone.
+/// Reports new, changed and removed files until the daemon stops.
 async fn tell(provost: Provost, system: Principal, tracked: Tracked, stop: CancellationToken) {
     let mut sights = provost.index().sights();
     let mut waiting: BTreeMap<RepoPath, ChangeKind> = BTreeMap::new();
@@ -91,7 +91,7 @@ async fn tell(provost: Provost, system: Principal, tracked: Tracked, stop: Cance
     }
 }
 
-/// Several things that became of a file in a short while are one.
+/// Combines several changes of a file within a short time into one.
 fn add(waiting: &mut BTreeMap<RepoPath, ChangeKind>, sight: &SeenFileChange) {
     let before = waiting.get(&sight.path).copied();
     let way = match (before, sight.way) {
@@ -115,7 +115,7 @@ async fn say(
     let Ok(crew) = provost.view(WholeCrew).await else { return };
     let held = crew.claims.iter().filter(|it| it.held != Hold::Free);
     let held: BTreeSet<&str> = held.map(|it| it.file.as_str()).collect();
-    // The file itself, or a folder that it is in.
+    // The claim is on the file itself, or on a folder around it.
     let claimed = |path: &RepoPath| {
         let path = path.as_str();
         let mut ends = path.match_indices('/').map(|(at, _)| at).chain([path.len()]);
@@ -134,15 +134,15 @@ async fn say(
     }
 }
 
-/// A file, what became of it, and what it says now.
+/// A file, its change, and its present content.
 type Became = (RepoPath, Seen, Option<Content>);
 
 fn became(path: &RepoPath, way: ChangeKind, after: Option<Content>) -> Option<Became> {
     let (how, after) = match way {
-        // Still there: it is ignored from now on, which is nothing that became of it.
+        // The file still exists: it is ignored from now on, which is no change of the file.
         ChangeKind::Deleted if after.is_some_and(|it| it != Content::Missing) => return None,
         ChangeKind::Deleted => (Seen::Deleted, None),
-        // The file is gone again by now; the next look reports that.
+        // The file is gone again by now; the next scan reports that.
         _ if after == Some(Content::Missing) => return None,
         ChangeKind::Created => (Seen::Created, after),
         ChangeKind::Changed => (Seen::Changed, after),

@@ -1,4 +1,4 @@
-//! Ends a daemon in order, and logs why.
+//! Ends a daemon in order, and logs the reason.
 
 use anyhow::{Result, anyhow};
 use serde_json::json;
@@ -11,7 +11,7 @@ use provost_engine as engine;
 
 impl Daemon {
     /// Ends the doors first, then the effects, then the engine, so that everything that was begun can still
-    /// be recorded. The last line of the log says why, where the engine has ended by itself.
+    /// be recorded. If the engine has ended by itself, the last line of the log has the reason.
     pub(super) async fn shut_down(
         self,
         hands: EffectRunner,
@@ -21,14 +21,14 @@ impl Daemon {
         tracing::info!("stopping");
         self.say_draining();
         if let Some(reply) = reply {
-            // The asker may have gone.
+            // The asker may be gone.
             let _ = reply.send(Ok("stopping".into()));
         }
-        // Running jobs end with the daemon. Clients that wait for them are told so while there is a door.
+        // Running jobs end with the daemon. Clients that wait for them learn it while there is a door.
         let ended = self.agents.end_running_jobs().await.unwrap_or_default();
         self.stop.cancel();
         self.doors.close();
-        // A door gives its connections their time; what looks at a file that does not answer keeps no stop waiting.
+        // A door gives its connections time to finish; reading a file that does not answer must not delay the stop.
         if timeout(3 * GRACE, self.doors.wait()).await.is_err() {
             tracing::warn!("a door is not closed yet: a file that it looks at does not answer");
         }
@@ -41,7 +41,7 @@ impl Daemon {
             tracing::warn!("the stop is not on record: {err:#}");
         }
         self.engine().stop();
-        // The thread commits what is queued; joining it may take as long as the disk does.
+        // The thread commits the queued commands; joining it may take as long as the disk does.
         let lost = match tokio::task::spawn_blocking(move || thread.join()).await? {
             Ok(None) => match self.engine().trouble() {
                 Some(why) => anyhow!("stopped, but the last requests are not kept: {why}"),

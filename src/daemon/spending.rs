@@ -3,7 +3,7 @@
 use provost_config::{self as config, BudgetOf, Config};
 use provost_domain::{Budget, BudgetPer, Limit, Price, SpendingSettings};
 
-/// The core's share of them.
+/// Returns the core's part of the settings.
 pub(super) fn settings(config: &Config) -> SpendingSettings {
     let price = |it: &config::PriceEntry| Price {
         model: it.model.as_str().into(),
@@ -18,7 +18,7 @@ pub(super) fn settings(config: &Config) -> SpendingSettings {
     }
 }
 
-/// One that says nothing of how much was refused when it was read.
+/// Returns a budget; an entry without a limit was refused when it was read.
 fn budget(it: &config::BudgetEntry) -> Option<Budget> {
     let limit = it.tokens.map(Limit::Tokens).or(it.usd.map(|usd| Limit::MicroUsd(usd.0)))?;
     let percent = |it: u32| u8::try_from(it.min(100)).unwrap_or(100);

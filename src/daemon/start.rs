@@ -1,4 +1,4 @@
-//! How a daemon is to be started.
+//! The options of a daemon's start.
 
 use std::path::PathBuf;
 
@@ -8,13 +8,13 @@ use provost_config::{Config, Places};
 
 /// The form in which DevIt's clients start a daemon. DevIt 1.14.
 pub struct DevitdForm {
-    /// The path of its socket.
+    /// The path of DevIt's socket.
     pub socket: PathBuf,
     /// The secret of that door, for this run.
     pub secret: Option<Secret>,
 }
 
-/// How a daemon is to be started.
+/// The options of a daemon's start.
 pub struct Start {
     /// The folders and files of this daemon.
     pub places: Places,
@@ -24,20 +24,20 @@ pub struct Start {
     pub foreground: bool,
     /// Set when started in DevIt's form.
     pub devitd: Option<DevitdForm>,
-    /// Stop after so many seconds without work; overrides the configuration.
+    /// The seconds without work after which the daemon stops; overrides the configuration.
     pub auto_shutdown_after: Option<u64>,
-    /// What to do about a port that is taken.
+    /// The treatment of ports that are taken.
     pub ports: TakenPorts,
-    /// Whether root may run it.
+    /// Whether root may run the daemon.
     pub allow_root: bool,
     /// Whether debug messages are logged.
     pub debug: bool,
-    /// Told `ready`, or why not.
+    /// The pipe for `ready`, or for the reason of a failure.
     pub ready: Option<std::fs::File>,
 }
 
 impl Start {
-    /// After how many seconds without work it stops, if it does.
+    /// Returns the seconds without work after which the daemon stops; `None` if it does not stop by itself.
     pub(super) fn auto_shutdown_s(&self, config: &Config) -> Option<u64> {
         let configured = || config.daemon.auto_shutdown_after.map(|it| it.as_seconds());
         self.auto_shutdown_after.or_else(configured).filter(|it| *it > 0)

@@ -1,6 +1,6 @@
-//! The service manager that has started the daemon, where it wants to be told how the daemon is: systemd's `sd_notify`.
+//! The service manager that has started the daemon, if it wants reports about the daemon's state: systemd's `sd_notify`.
 //!
-//! A daemon in the background tells nothing: it may have been started by a command that runs within another service, whose socket it
+//! A daemon in the background reports nothing: a command within another service may have started it, whose socket it
 //! would find in its environment.
 
 use std::time::Duration;
@@ -12,7 +12,7 @@ use super::Start;
 use provost_domain::view::TaskCounts;
 use provost_engine::Engine;
 
-/// Who is told.
+/// The supervisor, if there is one.
 #[derive(Clone, Copy)]
 pub(super) struct Supervisor {
     is_told: bool,
@@ -23,22 +23,22 @@ impl Supervisor {
         Self { is_told: start.foreground && std::env::var_os("NOTIFY_SOCKET").is_some() }
     }
 
-    /// The daemon takes requests.
+    /// Reports that the daemon takes requests.
     pub(super) fn is_ready(self) {
         self.tell(NotifyState::Ready);
     }
 
-    /// It ends.
+    /// Reports that the daemon is ending.
     pub(super) fn is_stopping(self) {
         self.tell(NotifyState::Stopping);
     }
 
-    /// How often the watchdog is to be fed, if there is one: twice in its time.
+    /// Returns how often the watchdog has to be fed, if there is one: twice in its time.
     pub(super) fn wants_word_every(self) -> Option<Duration> {
         if self.is_told { sd_notify::watchdog_enabled().map(|limit| limit / 2) } else { None }
     }
 
-    /// Feeds it each time that the engine has answered. An engine that stands still starves it, and the manager ends the daemon.
+    /// Feeds the watchdog each time that the engine has answered. If the engine stands still, the manager ends the daemon.
     pub(super) async fn feed(self, engine: Engine, every: Duration) {
         let mut due = interval(every.max(Duration::from_millis(1)));
         due.set_missed_tick_behavior(MissedTickBehavior::Delay);

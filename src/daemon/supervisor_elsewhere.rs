@@ -1,11 +1,11 @@
-//! No service manager of this system is told how the daemon is.
+//! On this system the daemon reports its state to no service manager.
 
 use std::time::Duration;
 
 use super::Start;
 use provost_engine::Engine;
 
-/// No program is told.
+/// No supervisor.
 #[derive(Clone, Copy)]
 pub(super) struct Supervisor;
 
@@ -14,17 +14,17 @@ impl Supervisor {
         Self
     }
 
-    /// The daemon takes requests.
+    /// Does nothing.
     pub(super) fn is_ready(self) {}
 
-    /// It ends.
+    /// Does nothing.
     pub(super) fn is_stopping(self) {}
 
-    /// There is no watchdog.
+    /// Returns `None`: there is no watchdog.
     pub(super) fn wants_word_every(self) -> Option<Duration> {
         None
     }
 
-    /// Nothing is fed.
+    /// Does nothing.
     pub(super) async fn feed(self, _engine: Engine, _every: Duration) {}
 }

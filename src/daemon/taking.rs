@@ -1,4 +1,4 @@
-//! Takes open tasks for this host, one after the other, as long as it has room for them.
+//! Takes open tasks for this host, one after the other, while it has room for them.
 
 use std::time::Duration;
 
@@ -10,11 +10,11 @@ use provost_config::Config;
 use provost_domain::{Event, EventKind, NextOpen};
 use provost_service::Provost;
 
-/// Longer than a daemon lives.
+/// Longer than any daemon lives.
 const FOR_EVER: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
 impl Daemon {
-    /// Takes open tasks from now on, where there can be other hosts.
+    /// Begins to take open tasks, if there can be other hosts.
     pub(super) fn take_open_tasks(&self, config: &Config) {
         if config.store.url.is_some() {
             self.doors.spawn(take_open(self.provost.clone(), self.stop.clone()));
@@ -22,7 +22,7 @@ impl Daemon {
     }
 }
 
-/// Until the daemon stops: takes what this host can do.
+/// Takes the tasks that this host can do until the daemon stops.
 async fn take_open(provost: Provost, stop: CancellationToken) {
     let engine = provost.engine();
     let look = || async { engine.insist(None, || provost.view(NextOpen)).await };
@@ -41,13 +41,13 @@ async fn take_open(provost: Provost, stop: CancellationToken) {
         match provost.take_open(task, home).await {
             Ok(true) => tracing::info!(task = %id, "this host has taken a task"),
             Ok(false) => tracing::info!(task = %id, "this host leaves a task to others"),
-            // Another host was first, or it is over.
+            // Another host was first, or the task is over.
             Err(refusal) => tracing::debug!(%refusal, task = %id, "a task was not taken"),
         }
     }
 }
 
-/// Whether there may be a task, or room, or a host less that would come for it.
+/// Checks whether an event may bring a task, or room, or remove a host that would take a task.
 fn may_open(event: &Event) -> bool {
     matches!(
         event.kind,

@@ -5,7 +5,7 @@
 //!                               |                                                \-- [dropped, and counted]
 //!                               +-- too many wait --> [dropped, and counted]
 //! ```
-//! Nothing waits for the collector, and nothing is sent twice: what it does not take is dropped.
+//! Nothing waits for the collector, and nothing is sent twice: a request that it does not take is dropped.
 
 use std::borrow::Cow;
 use std::path::PathBuf;
@@ -31,24 +31,24 @@ use provost_protocols::own::Own;
 use provost_telemetry::{Attribute, Span, Traced, Traces, metrics_request, traces_request};
 use provost_vault::{Delivery, Vault};
 
-/// What every message to it has.
+/// The collector's address, and the common parts of every message to it.
 #[derive(Clone)]
 struct Collector {
     base: String,
     headers: Vec<(String, String)>,
-    /// The authority of its certificate, where that is not a public one.
+    /// The authority that issued the collector's certificate, if that is not a public one.
     authority: Option<String>,
-    /// This daemon, as it names itself.
+    /// The name of this daemon in the messages.
     instance: String,
     began_ns: u64,
 }
 
-/// The repository, as ids of traces have it: a digest, which does not tell where it is.
+/// Returns the repository's identity for ids of traces: a digest, which does not reveal the path.
 pub(super) fn repository(places: &Places) -> Digest {
     Digest::of_fields([b"provost/repository".as_slice(), places.state.as_os_str().as_encoded_bytes()])
 }
 
-/// What tells workers within which span they run, where the configuration names a collector.
+/// Returns the function that gives workers the span in which they run, if the configuration names a collector.
 pub(super) fn trace_parent(config: &Config, places: &Places) -> Option<TraceParent> {
     config.telemetry.otlp.as_ref()?;
     let repository = repository(places);
@@ -56,10 +56,10 @@ pub(super) fn trace_parent(config: &Config, places: &Places) -> Option<TracePare
 }
 
 impl Collector {
-    /// The one that the configuration names, if any.
+    /// Returns the configured collector, if there is one.
     ///
     /// # Errors
-    /// A sentence, where its address or its secret is of no use.
+    /// A sentence, if its address or its secret cannot be used.
     fn of(config: &Config, places: &Places) -> Result<Option<Self>> {
         let settings = &config.telemetry;
         let Some(address) = &settings.otlp else { return Ok(None) };
@@ -98,7 +98,7 @@ impl Collector {
     }
 }
 
-/// A header, as `name: value`.
+/// Parses a header of the form `name: value`.
 fn header(text: &str) -> Result<(String, String)> {
     let (name, value) = text.split_once(':').context("there is no colon")?;
     let (name, value) = (name.trim().to_ascii_lowercase(), value.trim().to_owned());
@@ -111,7 +111,7 @@ fn now_ns() -> u64 {
     u64::try_from(now().0).unwrap_or(0).saturating_mul(1_000_000)
 }
 
-/// What waits to be sent.
+/// The spans and counts that wait to be sent.
 struct Sending {
     collector: Collector,
     engine: Engine,
@@ -119,17 +119,17 @@ struct Sending {
     repository: Digest,
     traces: Traces,
     spans: Vec<Span>,
-    /// How many commands were spans so far; each is a trace of its own.
+    /// The number of commands that were spans so far; each is a trace of its own.
     commands: u64,
     /// The request that is under way.
     under_way: Option<JoinHandle<()>>,
 }
 
 impl Daemon {
-    /// Sends traces and metrics from now on, where the configuration names a collector.
+    /// Begins to send traces and metrics, if the configuration names a collector.
     ///
     /// # Errors
-    /// A sentence, where it cannot be used.
+    /// A sentence, if the collector cannot be used.
     pub(super) fn send_telemetry(&self, loaded: &Loaded, own: &Own) -> Result<()> {
         let places = &self.start.places;
         let Some(collector) = Collector::of(&loaded.config, places)? else { return Ok(()) };
@@ -162,7 +162,7 @@ impl Sending {
             tokio::select! {
                 event = events.recv() => match event {
                     Ok(event) => self.hear(&event).await,
-                    // What was missed has no spans.
+                    // Events that were missed have no spans.
                     Err(RecvError::Lagged(missed)) => self.dropped(missed),
                     Err(RecvError::Closed) => return,
                 },
@@ -198,7 +198,7 @@ impl Sending {
         self.engine.measures().observed().inspect(|it| it.dropped(spans));
     }
 
-    /// Commands in the sample.
+    /// Turns the sampled commands into spans.
     fn take_samples(&mut self) {
         let samples = self.engine.measures().observed().map(|it| it.take_samples()).unwrap_or_default();
         for it in samples {
@@ -222,7 +222,7 @@ impl Sending {
         }
     }
 
-    /// Sends what waits, unless the last request is still under way.
+    /// Sends the waiting spans, unless the last request is still under way.
     async fn send(&mut self) {
         if self.under_way.as_ref().is_some_and(|it| !it.is_finished()) {
             return;
@@ -233,13 +233,13 @@ impl Sending {
 
     async fn send_last(&mut self) {
         if let Some(under_way) = self.under_way.take() {
-            // It has counted what became of it.
+            // The request has counted its own outcome.
             let _ended = under_way.await;
         }
         self.request().await.await;
     }
 
-    /// What waits, as requests that are carried out one after the other.
+    /// Makes the requests for all waiting spans, to be carried out one after the other.
     async fn request(&mut self) -> impl Future<Output = ()> + use<> {
         self.take_samples();
         let spans = std::mem::take(&mut self.spans);

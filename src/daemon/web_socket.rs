@@ -1,4 +1,4 @@
-//! The socket at which a proxy brings browsers from elsewhere to the page.
+//! The socket by which a proxy brings browsers from elsewhere to the page.
 
 use anyhow::{Result, bail};
 
@@ -15,17 +15,17 @@ use provost_transport::accept::accept_loop;
 #[cfg(unix)]
 use provost_transport::listen::{SocketFolder, bind_for_group};
 
-/// Said where no proxy could come in.
+/// The error for settings by which no proxy could connect.
 #[cfg(unix)]
 const NO_PROXY: &str = "web: `public` names an address, and `proxy_uids` no user as whom its proxy runs; for `tailscale serve`, whose \
                         daemon is root's, write proxy_uids = [0]";
 
 impl Daemon {
-    /// Opens the socket, where the settings name an address at which browsers elsewhere have the page. A socket that cannot be had is
-    /// reported, and is no reason not to open the page at this machine.
+    /// Opens the socket, if the settings name an address of the page for browsers elsewhere. If the socket cannot be made, that is
+    /// reported, and the page at this machine is opened all the same.
     ///
     /// # Errors
-    /// A sentence about settings that do not fit together.
+    /// A sentence about settings that contradict each other.
     #[cfg(unix)]
     pub(super) fn open_elsewhere(&mut self, api: &InProcessApi, settings: &WebSettings) -> Result<()> {
         if settings.public.is_empty() {
@@ -67,10 +67,10 @@ impl Daemon {
         Ok(())
     }
 
-    /// The same where no proxy can come in.
+    /// Opens nothing, since no proxy can connect on this system.
     ///
     /// # Errors
-    /// A sentence, where the settings want one.
+    /// A sentence, if the settings ask for such an address.
     #[cfg(not(unix))]
     pub(super) fn open_elsewhere(&mut self, _api: &InProcessApi, settings: &WebSettings) -> Result<()> {
         if !settings.public.is_empty() {

@@ -1,4 +1,4 @@
-//! Translates the configuration into what each part of the daemon takes.
+//! Translates the configuration into the arguments of each part of the daemon.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -41,12 +41,12 @@ use provost_workspace::Versions;
 use provost_workspace::collect::ChangesRoom;
 use provost_workspace::work_trees::WorkTrees;
 
-/// Runs of one worker at once: more than `limits.workers` can be.
+/// The most simultaneous runs of a worker that speaks ACP: more than `limits.workers` can be.
 const WORKERS_MOST: u32 = 256;
-/// The user whose list of passkeys stands before a person's own.
+/// The user whose list of passkeys comes before a person's own.
 const ROOT: u32 = 0;
 
-/// What a write of a host does for its agent.
+/// Returns the setting for a host's writes: which leases they take for its agent.
 fn auto_setting(config: &Config) -> AutoSetting {
     AutoSetting {
         mode: match config.coordination.auto {
@@ -60,7 +60,7 @@ fn auto_setting(config: &Config) -> AutoSetting {
     }
 }
 
-/// The core's share of the configuration, and the profiles of the workers that can be used.
+/// Returns the core's part of the configuration, and the profiles of the usable workers.
 pub(super) fn workers_and_settings(config: &Config, vault: &Vault) -> (Settings, Profiles) {
     let mut settings = Settings::new(config.approvals.default_target.clone());
     settings.expected_versions =
@@ -116,7 +116,7 @@ pub(super) fn workers_and_settings(config: &Config, vault: &Vault) -> (Settings,
         settings.workers.insert(id.clone(), setting(worker, domain::WorkerKind::Cli, secrets, broken));
     }
     for (name, refused) in &config.refused_workers {
-        // A name that is no id cannot be delegated to at all.
+        // No task can be delegated to a name that is no id.
         let Ok(id) = AgentId::parse(name) else { continue };
         let broken = Some(format!("{}: {}", refused.file, refused.reason).into());
         settings.workers.insert(id, setting(&Worker::default(), domain::WorkerKind::Cli, Vec::new(), broken));
@@ -124,9 +124,9 @@ pub(super) fn workers_and_settings(config: &Config, vault: &Vault) -> (Settings,
     (settings, Arc::new(profiles))
 }
 
-/// The agents that editors can hand work to; where none is configured, the workers that the daemon starts.
+/// Returns the agents to which editors can delegate; if none is configured, the workers that the daemon starts.
 fn fleet(config: &Config) -> Fleet {
-    // A configuration that names agents, even wrongly, means these agents and no others.
+    // A configuration that names agents, even wrongly, means only these agents.
     if !config.agents.is_empty() || config.refused_workers.values().any(|it| it.is_agent) {
         let all = config.agents.iter().map(|it| agents::in_the_fleet(it, config.limits.workers));
         return all.collect();
@@ -147,7 +147,7 @@ fn fleet(config: &Config) -> Fleet {
     cli.map(agent).collect()
 }
 
-/// The settings for messages between agents.
+/// Returns the settings for messages between agents.
 fn posts(config: &Config) -> PostSettings {
     let (supervisor, conflict) = (&config.supervisor, &config.conflict);
     let owner = |(pattern, by): (&String, &String)| Owner {
@@ -167,7 +167,7 @@ fn posts(config: &Config) -> PostSettings {
     }
 }
 
-/// The same as [`workers_and_settings`], with what the repository says of who owns which files.
+/// Returns the same as [`workers_and_settings`], with the repository's owners of files.
 pub(super) fn of_this_repository(config: &Config, places: &Places) -> (Settings, Configured, AgentSettings) {
     let (mut settings, profiles) = workers_and_settings(config, &Vault::at(places.secrets()));
     settings.posts.code_owners = code_owners::read(&places.root);
@@ -189,14 +189,14 @@ pub(super) fn of_this_repository(config: &Config, places: &Places) -> (Settings,
     (settings, Configured { profiles, artifacts, room, merges }, agents)
 }
 
-/// Where runs of other hosts leave their results. Without its password the daemon has not started.
+/// Returns the store in which runs of other hosts leave their results. Without its password the daemon would not have started.
 fn shared_artifacts(places: &Places, config: &Config) -> Option<SharedArtifacts> {
     let found = database(places, config);
     let found = found.inspect_err(|why| tracing::error!("results of other hosts are not to be had: {why:#}"));
     Some(SharedArtifacts::of(&places.state, found.ok()??))
 }
 
-/// The store of this daemon, as durable as the configuration wants it, and the daemon's words with those of other hosts.
+/// Opens the store of this daemon, as durable as the configuration asks, and the messages of this daemon and other hosts.
 pub(super) fn store(places: &Places, config: &Config) -> Result<(Box<dyn Store>, HostWords)> {
     let durable = config.store.durability == config::Durability::Full;
     let anchors = vec![journal::syslog_sink()];
@@ -208,7 +208,7 @@ pub(super) fn store(places: &Places, config: &Config) -> Result<(Box<dyn Store>,
     Ok((store::open(&places.state, options)?, words))
 }
 
-/// The database that has the state instead of the state folder.
+/// Returns the database that holds the state instead of the state folder, if there is one.
 fn database(places: &Places, config: &Config) -> Result<Option<Database>> {
     let it = &config.store;
     let Some(url) = &it.url else { return Ok(None) };
@@ -226,7 +226,7 @@ fn database(places: &Places, config: &Config) -> Result<Option<Database>> {
     Ok(Some(database))
 }
 
-/// What is kept of users' files, in the daemon's own folder.
+/// Opens the daemon's own stores of users' files, in the daemon's folder.
 pub(super) fn kept(
     places: &Places,
     config: &Config,
@@ -241,7 +241,7 @@ pub(super) fn kept(
     Ok((versions, applying, Arc::new(trees)))
 }
 
-/// The rules for files that are written for editors.
+/// Returns the rules for files that are written for editors.
 pub(super) fn apply_rules(config: &Config) -> ApplyRules<'_> {
     let a6s = &config.a6s;
     let mut protect = config.workspace.protect.clone();
@@ -252,7 +252,7 @@ pub(super) fn apply_rules(config: &Config) -> ApplyRules<'_> {
     ApplyRules { deny: &a6s.deny, unknown: a6s.apply_unknown, settings: a6s.apply_settings, files, held }
 }
 
-/// Where passkeys are listed, and which pages may ask for one.
+/// Returns the places of passkeys' lists, and the pages that may ask for a passkey.
 pub(super) fn passkeys(config: &Config, places: &Places) -> PasskeySetup {
     let system = Path::new(SYSTEM_CONFIG).join(PASSKEYS_FILE);
     let marks =
@@ -266,7 +266,7 @@ pub(super) fn passkeys(config: &Config, places: &Places) -> PasskeySetup {
     PasskeySetup { files, pages, hub, state: places.state.clone() }
 }
 
-/// The work trees of the repository, for those who ask about files in one of them.
+/// Returns the work trees of the repository, for queries about files in one of them.
 pub(super) fn bases(places: &Places) -> provost_protocols::own::Bases {
     let places = places.clone();
     Box::new(move |at| {
@@ -275,7 +275,7 @@ pub(super) fn bases(places: &Places) -> provost_protocols::own::Bases {
     })
 }
 
-/// Command lines that are run outside of every jail, in the workspace, each behind the variables that it is given.
+/// Returns the command lines that run outside of every jail, in the workspace, each behind its variables.
 fn run_outside(config: &Config) -> Vec<String> {
     let of_hook = |hook: Arc<HookCommand>| {
         let variables = hook.env.iter().filter(|(_, value)| !value.contains('\''));
@@ -285,19 +285,19 @@ fn run_outside(config: &Config) -> Vec<String> {
     hook(config).map(of_hook).into_iter().collect()
 }
 
-/// What is run for notifications, if anything is.
+/// Returns the command that runs for notifications, if there is one.
 pub(super) fn hook(config: &Config) -> Option<Arc<HookCommand>> {
     let line = config.notify.command.as_deref().map(str::trim).filter(|line| !line.is_empty())?;
     let (timeout, env) = (config.notify.timeout.as_duration(), config.notify.env.clone());
     Some(Arc::new(HookCommand { line: line.to_owned(), timeout, env }))
 }
 
-/// Makes the ids of approvals on the wire this repository's own.
+/// Returns the salt that makes this repository's ids of approvals on the wire its own.
 fn approval_salt(start: &Start) -> Digest {
     Digest::of_fields([b"provost approval".as_slice(), start.places.hash.as_bytes()])
 }
 
-/// The parts of the daemon that hooks need.
+/// Returns the parts of the daemon that hooks need.
 pub(super) fn hook_parts(
     start: &Start,
     config: &Config,
@@ -358,7 +358,7 @@ fn setting(
     }
 }
 
-/// The secrets that a worker names, and how it would be given them. Without their values.
+/// Returns the secrets that a worker names, and the way in which each would be given, without their values.
 fn secrets(worker: &Worker, vault: &Vault) -> Result<Vec<Listed>, String> {
     let mut taken = BTreeSet::new();
     let mut found = Vec::new();
@@ -382,7 +382,7 @@ fn secrets(worker: &Worker, vault: &Vault) -> Result<Vec<Listed>, String> {
     Ok(found)
 }
 
-/// What a secret takes up in a worker's world.
+/// Returns the variables and files that a secret occupies in a worker's environment.
 fn places(delivery: &Delivery) -> Vec<String> {
     match delivery {
         Delivery::Proxy(by) => by.base_url.iter().chain(&by.token).cloned().collect(),
@@ -392,7 +392,7 @@ fn places(delivery: &Delivery) -> Vec<String> {
     }
 }
 
-/// What one entry of `[workers]` comes to.
+/// Returns the profile of one entry of `[workers]`.
 fn profile(id: &AgentId, worker: &Worker, secrets: &[Listed]) -> Result<Profile, String> {
     worker.ports.iter().try_for_each(|port| not_ours(*port))?;
     let binary = worker.binary.as_deref().ok_or("it has no `binary`")?;
@@ -400,7 +400,7 @@ fn profile(id: &AgentId, worker: &Worker, secrets: &[Listed]) -> Result<Profile,
         provost_system::find_program(binary).ok_or_else(|| format!("there is no executable '{binary}'"))?;
     let built_in = shell_profile();
     if *id == built_in.id && program == built_in.program && worker.env.is_empty() {
-        // Its own time limit, unless the configuration says something about it.
+        // The built-in worker keeps its own time limit, unless the configuration sets one.
         let timeout = if worker.timeout_secs == Worker::default().timeout_secs {
             built_in.timeout
         } else {
@@ -451,7 +451,7 @@ fn from_entry(id: &AgentId, worker: &Worker, program: PathBuf, secrets: &[Listed
             config::Copies::WorkTree => Copies::WorkTree,
         },
         bounds: bounds(worker),
-        // What it says is read like an agent's, and it may run as often at once as there are places for workers.
+        // Its output is read like an agent's, and it may have as many runs at the same time as there are places for workers.
         agent: is_acp.then_some(AsAgent {
             by_stdin: false,
             reader: Reader::Acp,
@@ -474,7 +474,7 @@ fn bounds(worker: &Worker) -> Bounds {
     }
 }
 
-/// The options of the DevIt door.
+/// Returns the options of the DevIt door.
 pub(super) fn devit_options(start: &Start, prepared: &Prepared, config: &Config) -> devit::Options {
     devit::Options {
         advertised_version: config.daemon.advertised_version.clone(),
@@ -485,7 +485,7 @@ pub(super) fn devit_options(start: &Start, prepared: &Prepared, config: &Config)
     }
 }
 
-/// How long what is over is kept.
+/// Returns how long finished tasks and other records are kept.
 pub(super) fn retention(config: &Config) -> Retention {
     let days = |days: u32| Duration::from_secs(u64::from(days) * 24 * 60 * 60);
     Retention {
@@ -503,7 +503,7 @@ pub(super) fn index(root: &Path, watcher: &FolderWatcher, config: &Config) -> Re
         .with_context(|| format!("workspace {}", root.display()))
 }
 
-/// Makes the supervisors of workers, which run as the workers' user if there is one.
+/// Returns the starter of workers' supervisors, which run as the workers' user if there is one.
 pub(super) fn supervisor(places: &Places, prepared: &Prepared) -> Supervisor {
     let supervisor = Supervisor::default().sharing_among(prepared.loaded.config.limits.workers);
     match prepared.worker_user {
@@ -512,14 +512,14 @@ pub(super) fn supervisor(places: &Places, prepared: &Prepared) -> Supervisor {
     }
 }
 
-/// What no worker is ever shown: the user's home, and what belongs to the daemon.
+/// Returns the paths that no worker ever sees: the user's home, and the daemon's folders.
 pub(super) fn forbidden_paths(places: &Places) -> Result<ForbiddenPaths> {
     let home = Environment::current().home.context("HOME is not set")?;
     let forbidden = vec![places.state.clone(), places.runtime.clone(), places.config.clone()];
     Ok(ForbiddenPaths { home, forbidden })
 }
 
-/// The approver has a key of its own from the beginning, so that the shared secret can never speak for it.
+/// Opens the keys. The approver has a key of its own from the beginning, so that the shared secret can never speak for it.
 pub(super) fn open_keys(start: &Start, config: &Config) -> Result<KeyRing> {
     let keys = KeyRing::open(&start.places.config.join("keys"))?;
     let approver = &config.approvals.default_target;

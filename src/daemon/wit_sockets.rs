@@ -1,8 +1,8 @@
-//! Where the wit door is found: `.wit/daemon.sock` and `.wit/daemon.pid` in every work tree of the repository.
+//! The places of the wit door: `.wit/daemon.sock` and `.wit/daemon.pid` in every work tree of the repository.
 //!
-//! wit's clients look at nothing else, and start a daemon of their own when the number in `daemon.pid` is
-//! that of no process; that daemon then takes the socket's name. So the number is there before the socket is.
-//! The daemon checks both every second, and places again what has vanished. It never takes the live socket of
+//! wit's clients look only there, and start a daemon of their own when the number in `daemon.pid` is
+//! that of no process; that daemon then takes the socket's name. So the number is written before the socket is made.
+//! The daemon checks both every second, and restores those that have vanished. It never takes the live socket of
 //! another process, which has clients of its own. wit, 1 and 2.
 
 use std::collections::BTreeMap;
@@ -33,15 +33,15 @@ use provost_system as system;
 use provost_transport::accept::{Capacity, accept_loop};
 use provost_transport::listen::{Bound, Identity, bind_in, nobody_listens_in};
 
-/// How often the sockets are looked at.
+/// How often the sockets are checked.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
-/// The folder in a work tree, and what is in it.
+/// The folder in a work tree, and the files in it.
 const FOLDER: &str = ".wit";
 const SOCKET: &str = "daemon.sock";
 const PID_FILE: &str = "daemon.pid";
 
-/// How the notes about this door begin.
+/// The beginning of the notes about this door.
 const NOTE: &str = "wit: ";
 
 /// The sockets of all work trees.
@@ -56,7 +56,7 @@ pub(super) struct WitSockets {
     at: BTreeMap<PathBuf, Result<Seat, String>>,
 }
 
-/// One socket that is ours.
+/// One socket of ours.
 struct Seat {
     folder: OwnedFd,
     socket: Identity,
@@ -66,7 +66,7 @@ struct Seat {
 
 impl Drop for Seat {
     fn drop(&mut self) {
-        // The accept loop removes the socket, if that is still ours.
+        // The accept loop removes the socket, if it is still ours.
         self.stop.cancel();
     }
 }
@@ -82,10 +82,10 @@ impl WitSockets {
         Self { door, places: places.clone(), open, tasks, stop, shared, capacity, at: BTreeMap::new() }
     }
 
-    /// Places the sockets, and keeps them there until the daemon stops.
+    /// Places the sockets, and keeps them in place until the daemon stops.
     pub(super) async fn keep(self) {
         let (stop, tasks) = (self.stop.clone(), self.tasks.clone());
-        // Files are looked at on a thread that may block: a slow network disk must not stall other tasks.
+        // A blocking thread accesses the files: a slow network disk must not stall other tasks.
         let Ok(mut sockets) = looked(self).await else { return };
         tasks.spawn(async move {
             while tokio::time::timeout(LOOK_EVERY, stop.cancelled()).await.is_err() {
@@ -97,7 +97,7 @@ impl WitSockets {
         });
     }
 
-    /// Places what is missing. Without a descriptor to look with nothing is known to be missing, and all stays.
+    /// Restores missing sockets. Without a free descriptor nothing is known to be missing, and all stay.
     fn look(&mut self) {
         let can_look = || File::open("/").is_ok();
         if !can_look() {
@@ -133,7 +133,7 @@ impl WitSockets {
         self.tell();
     }
 
-    /// The work trees that are to have one.
+    /// Returns the work trees that should have a socket.
     fn wanted(&self) -> Vec<PathBuf> {
         if self.open == WitOpen::Never {
             return Vec::new();
@@ -155,7 +155,7 @@ impl WitSockets {
         Ok(seat)
     }
 
-    /// Brings what `provost status` shows up to date.
+    /// Updates the data that `provost status` shows.
     fn tell(&self) {
         let about = &mut self.shared.lock().unwrap_or_else(PoisonError::into_inner).0;
         about.doors.retain(|it| it.door != self.door.name());
@@ -170,7 +170,7 @@ impl WitSockets {
     }
 }
 
-/// Whether a look failed for the daemon's own sake.
+/// Checks whether a check failed because the daemon itself lacks descriptors or memory.
 fn is_out_of_something(why: &anyhow::Error) -> bool {
     why.chain().filter_map(|it| it.downcast_ref::<io::Error>()).any(system::is_out_of_something)
         || why
@@ -203,7 +203,7 @@ impl Seat {
                 path.display()
             );
         }
-        // Clients look at the number first, and take the socket for dead without it.
+        // Clients read the number first, and take the socket for dead without it.
         let pid_file =
             PidFile::write(&folder).with_context(|| top.join(FOLDER).join(PID_FILE).display().to_string())?;
         let bound = bind_in(folder.try_clone()?, &path)?;
@@ -211,7 +211,7 @@ impl Seat {
         Ok((Self { folder, socket, pid_file, stop: stop.child_token() }, bound))
     }
 
-    /// Whether all is as it was; the number is put back where it alone is gone.
+    /// Checks that nothing has changed; restores the number if only that is gone.
     fn look(&self, top: &Path) -> Result<()> {
         let there = open_wit(&open_top(top)?)?;
         let same = |a: &OwnedFd, b: &OwnedFd| -> io::Result<bool> {
@@ -240,13 +240,13 @@ fn open_top(top: &Path) -> Result<OwnedFd> {
     rustix::fs::open(top, flags, Mode::empty()).with_context(|| top.display().to_string())
 }
 
-/// The folder itself, never what a link of that name leads to.
+/// Opens the folder itself, never the target of a link with that name.
 fn open_wit(top: &OwnedFd) -> Result<OwnedFd, Errno> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     openat(top, FOLDER, flags, Mode::empty())
 }
 
-/// The folder in a work tree, made where it is missing; git does not see what is in it.
+/// Opens the folder in a work tree, and makes it if it is missing; git ignores its contents.
 fn wit_folder(top: &Path) -> Result<OwnedFd> {
     let path = top.join(FOLDER);
     let top = open_top(top)?;
@@ -261,7 +261,7 @@ fn wit_folder(top: &Path) -> Result<OwnedFd> {
         }
         Err(e) => return Err(io::Error::from(e)).with_context(|| path.display().to_string()),
     };
-    // The folder goes away with that worker. Its jail must not take it for one that a program has filled.
+    // This is a jail's placeholder, which goes away with that worker. The jail must not find it filled.
     if fstat(&folder).map_err(io::Error::from)?.st_mtime == PLACEHOLDER_MTIME {
         bail!("{}: keeps the place free while a worker runs; Provost takes it afterwards", path.display());
     }
@@ -283,7 +283,7 @@ fn wit_folder(top: &Path) -> Result<OwnedFd> {
     Ok(folder)
 }
 
-/// The number in `daemon.pid`, as wit's clients read it.
+/// Returns the number in `daemon.pid`, as wit's clients read it.
 fn pid_in(folder: &OwnedFd) -> Option<u32> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = openat(folder, PID_FILE, flags, Mode::empty()).ok()?;
@@ -295,7 +295,7 @@ fn pid_in(folder: &OwnedFd) -> Option<u32> {
     text.trim().parse().ok()
 }
 
-/// Our number in a work tree; removed when it is dropped, if it is still ours.
+/// Our number in a work tree; dropping this removes it, if it is still ours.
 struct PidFile {
     folder: OwnedFd,
     identity: Mutex<Identity>,
@@ -325,13 +325,13 @@ impl PidFile {
 impl Drop for PidFile {
     fn drop(&mut self) {
         if self.is_ours() {
-            // What stays behind is replaced at the next start.
+            // A file that stays behind is replaced at the next start.
             let _removed = unlinkat(&self.folder, PID_FILE, AtFlags::empty());
         }
     }
 }
 
-/// The number is written beside its place and moved there, so that no client reads half of it.
+/// Writes the process id beside its place and moves it there, so that no client reads half of it.
 fn write_pid(folder: &OwnedFd) -> io::Result<Identity> {
     let name = format!(".provost-{}", uuid::Uuid::new_v4().simple());
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;

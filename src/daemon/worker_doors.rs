@@ -20,19 +20,19 @@ use provost_transport::Stream;
 use provost_transport::accept::{accept_loop, serve_one};
 use provost_transport::listen::{SocketFolder, bind};
 
-/// How long what was sent before a run ended may take to be read. Its senders are gone by then.
+/// How long reading the messages from before a run's end may take. Their senders are gone by then.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// Makes doors like `like`, whose sockets lie in `folder`, which is ours alone and emptied now.
+/// Returns the opener of doors like `like`, with sockets in `folder`, which is ours alone and emptied now.
 ///
-/// Where workers are another user's (`inherit`), no socket of ours is within their reach, and all inherit one.
+/// If workers run as another user (`inherit`), they can reach no socket of ours, and all of them inherit one.
 pub(super) fn opener(like: &Devit, folder: &Path, inherit: bool) -> io::Result<OpenDoor> {
     match std::fs::remove_dir_all(folder) {
         Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
         _ => {}
     }
     provost_system::make_private_folders(folder)?;
-    // As the kernel writes it: a jail follows no links.
+    // The path must be the kernel's own, since a jail follows no links.
     let folder = folder.canonicalize()?;
     let like = like.clone();
     Ok(Arc::new(move |task: &Task, tier| {
@@ -49,7 +49,7 @@ pub(super) fn opener(like: &Devit, folder: &Path, inherit: bool) -> io::Result<O
 }
 
 fn mounted(door: WorkerDoor, folder: &Path) -> io::Result<WorkersDoor> {
-    // Short, since some look at it by its full path; a name that is in use is an error like any other.
+    // The name is short, since some clients use its full path; a name that is in use is an error like any other.
     let name = uuid::Uuid::new_v4().simple().to_string();
     let path: PathBuf = folder.join(format!("{}.sock", &name[..12]));
     let bound = bind(&path, SocketFolder::Ours).map_err(io::Error::other)?;
@@ -77,7 +77,7 @@ fn inherited(door: WorkerDoor) -> io::Result<WorkersDoor> {
     Ok(WorkersDoor { socket: Some(theirs.into()), ..opened })
 }
 
-/// What DevIt's clients look for, with a secret that is good at this door and nowhere else.
+/// Returns the variables that DevIt's clients read, with a secret that only this door accepts.
 fn environment(task: &Task, way: DoorTransport, door: &WorkerDoor) -> Vec<(&'static str, String)> {
     let secret = String::from_utf8_lossy(door.secret().expose()).into_owned();
     let mut environment = vec![

@@ -1,7 +1,7 @@
-//! Where a hook waits for its ACK: a private folder with the whole payload and a marker that appears, and a socket or a pipe.
+//! The place where a hook waits for its ACK: a private folder with the whole payload and the ACK's marker, and a socket or a pipe.
 //!
-//! Promises: one byte and the end of the connection release a process that waits there; a process of another user gets no answer;
-//! nothing is left behind. Leaves what differs between systems, the folder and its names, to [`folder`]. DevIt 1.9.
+//! Promises: when the ACK comes, each waiting process gets one byte and the end of its connection; a process of another user gets no
+//! answer; nothing is left behind. The folder and its names, which differ between systems, are in [`folder`]. DevIt 1.9.
 #![forbid(unsafe_code)]
 
 use std::collections::VecDeque;
@@ -26,16 +26,16 @@ mod folder;
 use folder::Folder;
 
 const MARKER: &str = "ack";
-/// The marker before it has its content.
+/// The name of the marker before its content is complete.
 const MARKER_NEW: &str = ".ack";
 const PAYLOAD: &str = "payload.json";
 /// The content of the marker. DevIt 1.9.
 const MARKER_TEXT: &[u8] = b"ack";
-/// What a waiting hook is sent. DevIt 1.9.
+/// The bytes that release a waiting hook. DevIt 1.9.
 const RELEASE: &[u8] = &[1];
-/// How long a peer may take to be sent one byte, which its empty buffer always has room for.
+/// How long sending the byte may take, for which the peer's empty buffer always has room.
 const RELEASE_TIME_MAX: Duration = Duration::from_secs(1);
-/// Between two tries to accept when the system has no descriptors left.
+/// The pause before the next accept when the system has no descriptors left.
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// One notification's folder and its socket or pipe.
@@ -69,7 +69,7 @@ impl Endpoint {
         Ok(Self { folder: Arc::new(folder), listener, marking: None })
     }
 
-    /// What the hook finds in its environment. The marker does not exist yet.
+    /// Returns the variables that the hook finds in its environment. The marker does not exist yet.
     pub(super) fn variables(&self) -> Vec<(&'static str, PathBuf)> {
         let files = [("DEVIT_NOTIFY_PAYLOAD_FILE", PAYLOAD), ("DEVIT_ACK_MARKER", MARKER)];
         let files = files.into_iter().map(|(variable, name)| (variable, self.folder.path(name)));
@@ -105,7 +105,7 @@ impl Endpoint {
         }
     }
 
-    /// Lets the marker appear, complete from its first moment on. A hook that has put something there keeps it.
+    /// Creates the marker, complete from its first moment on. If the hook has put something in its place, that stays.
     fn mark(&mut self) {
         let folder = self.folder.clone();
         self.marking = Some(tokio::task::spawn_blocking(move || {
@@ -121,7 +121,7 @@ impl Endpoint {
     /// Ends all waiting and leaves nothing behind.
     pub(super) async fn remove(self) {
         if let Some(marking) = self.marking {
-            // It has nothing to say; the wait is for the folder to be at rest.
+            // The outcome does not matter; the wait is for the last write to the folder.
             let _done = marking.await;
         }
         drop(self.listener);
@@ -143,7 +143,7 @@ fn clear(folder: &Folder) {
 /// Removes what an earlier daemon has left behind. Links are removed, never followed. Blocks.
 ///
 /// # Errors
-/// The system's.
+/// The system's error.
 pub(super) fn sweep(base: &Path) -> io::Result<()> {
     let base = folder::open_base(base)?;
     for entry in base.entries()? {
@@ -158,7 +158,7 @@ pub(super) fn sweep(base: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// The next peer that is this user; `None` for another, and after a pause for a failure.
+/// Returns the next peer if it belongs to this user. `None` for a peer of another user, and after a pause when accepting has failed.
 async fn next(listener: Option<&mut Bound>) -> Option<Stream> {
     let Some(listener) = listener else { return std::future::pending().await };
     match listener.accept().await {
@@ -171,7 +171,7 @@ async fn next(listener: Option<&mut Bound>) -> Option<Stream> {
     }
 }
 
-/// One byte, and the end.
+/// Sends one byte and ends the connection.
 async fn release(mut peer: Stream) {
     folder::take_what_was_said(&peer);
     // A peer that has gone needs no release.

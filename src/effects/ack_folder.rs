@@ -23,7 +23,7 @@ use super::{MARKER, MARKER_NEW, PAYLOAD};
 const SOCKET: &str = "sock";
 const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
-/// One notification's folder, by its handle: the hook may move it away.
+/// One notification's folder, held by its handle, since the hook may move the folder.
 pub(super) struct Folder {
     base: PathBuf,
     name: String,
@@ -31,7 +31,7 @@ pub(super) struct Folder {
 }
 
 impl Folder {
-    /// Makes it below `base`, which is made too if it is missing.
+    /// Makes the folder below `base`, which is made too if it is missing.
     ///
     /// # Errors
     /// The system's; a `base` that is a link, or that others can enter.
@@ -49,8 +49,8 @@ impl Folder {
         self.base.join(&self.name).join(name)
     }
 
-    /// The variable and the path of the socket; none if the path is too long: it could be bound, but not be connected to by the
-    /// programs that hooks use.
+    /// Returns the variable and the path of the socket. `None` if the path is too long: the daemon could bind it, but programs
+    /// that hooks use could not connect to it.
     pub(super) fn address(&self) -> Option<(&'static str, PathBuf)> {
         let socket = self.path(SOCKET);
         (socket.as_os_str().len() <= ACK_SOCKET_PATH_MAX).then_some(("DEVIT_ACK_SOCKET", socket))
@@ -59,27 +59,27 @@ impl Folder {
     /// Writes a file that must not be there yet.
     ///
     /// # Errors
-    /// The system's.
+    /// The system's error.
     pub(super) fn write_new(&self, name: &str, content: &[u8]) -> io::Result<()> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         File::from(fs::openat(&self.handle, name, flags, Mode::RUSR | Mode::WUSR)?).write_all(content)
     }
 
-    /// Has a file appear under another name, which must not be taken.
+    /// Makes a file appear under another name, which must not be taken.
     ///
     /// # Errors
-    /// The system's.
+    /// The system's error.
     pub(super) fn give_its_name(&self, from: &str, to: &str) -> io::Result<()> {
         fs::linkat(&self.handle, from, &self.handle, to, AtFlags::empty())?;
         Ok(fs::unlinkat(&self.handle, from, AtFlags::empty())?)
     }
 
-    /// Removes it: by its handle first, in case it has been moved away, then by its name.
+    /// Removes the folder: by its handle first, in case it has been moved away, then by its name.
     ///
     /// # Errors
-    /// The system's.
+    /// The system's error.
     pub(super) fn remove(&self) -> io::Result<()> {
-        // A hook may have shut it.
+        // The hook may have removed the folder's permissions.
         let _shut = fs::fchmod(&self.handle, Mode::RWXU);
         for name in [MARKER, MARKER_NEW, PAYLOAD] {
             let _gone = fs::unlinkat(&self.handle, name, AtFlags::empty());
@@ -88,10 +88,10 @@ impl Folder {
     }
 }
 
-/// The folder of all notifications' folders, made if it is missing.
+/// Opens the folder that holds all notifications' folders, and makes it if it is missing.
 ///
 /// # Errors
-/// The system's, or that others can enter it.
+/// The system's error, or that others can enter it.
 pub(super) fn open_base(base: &Path) -> io::Result<Dir> {
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(base)?;
     let folder = fs::open(base, FOLDER, Mode::empty())?;
@@ -112,7 +112,7 @@ pub(super) fn is_this_users(stream: &Stream) -> bool {
     is_ours
 }
 
-/// Takes what a peer has said: a socket that is closed with something unread would look to it like a failure.
+/// Reads the bytes that a peer has sent: closing a socket with unread bytes would look like a failure to the peer.
 pub(super) fn take_what_was_said(peer: &Stream) {
     let mut said = [0; 4096];
     while matches!(rustix::net::recv(peer, &mut said, RecvFlags::DONTWAIT), Ok((_, 1..)) | Err(Errno::INTR)) {

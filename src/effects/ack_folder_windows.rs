@@ -12,14 +12,14 @@ use cap_std::fs::{Dir, OpenOptions};
 use provost_system as system;
 use provost_transport::Stream;
 
-/// One notification's folder, by its name: a file of it that is open would keep the hook from moving it.
+/// One notification's folder, known by its name: an open handle would keep the hook from moving it.
 pub(super) struct Folder {
     base: PathBuf,
     name: String,
 }
 
 impl Folder {
-    /// Makes it below `base`, which is made too if it is missing.
+    /// Makes the folder below `base`, which is made too if it is missing.
     ///
     /// # Errors
     /// The system's; a `base` that others can enter.
@@ -36,7 +36,7 @@ impl Folder {
         self.base.join(&self.name).join(name)
     }
 
-    /// The variable and the name of the pipe.
+    /// Returns the variable and the name of the pipe.
     #[expect(clippy::unnecessary_wraps, reason = "on Unix a path can be too long for it")]
     pub(super) fn address(&self) -> Option<(&'static str, PathBuf)> {
         Some(("DEVIT_ACK_PIPE", PathBuf::from(format!(r"\\.\pipe\devit-ack-{}", self.name))))
@@ -45,26 +45,26 @@ impl Folder {
     /// Writes a file that must not be there yet.
     ///
     /// # Errors
-    /// The system's.
+    /// The system's error.
     pub(super) fn write_new(&self, name: &str, content: &[u8]) -> io::Result<()> {
         let file = self.open()?.open_with(name, OpenOptions::new().write(true).create_new(true))?;
         file.into_std().write_all(content)
     }
 
-    /// Has a file appear under another name, which must not be taken.
+    /// Makes a file appear under another name, which must not be taken.
     ///
     /// # Errors
-    /// The system's.
+    /// The system's error.
     pub(super) fn give_its_name(&self, from: &str, to: &str) -> io::Result<()> {
         let folder = self.open()?;
         folder.hard_link(from, &folder, to)?;
         folder.remove_file(from)
     }
 
-    /// Removes it.
+    /// Removes the folder.
     ///
     /// # Errors
-    /// The system's.
+    /// The system's error.
     pub(super) fn remove(&self) -> io::Result<()> {
         open_base(&self.base)?.remove_dir_all(&self.name)
     }
@@ -74,10 +74,10 @@ impl Folder {
     }
 }
 
-/// The folder of all notifications' folders, made if it is missing.
+/// Opens the folder that holds all notifications' folders, and makes it if it is missing.
 ///
 /// # Errors
-/// The system's, or that others can enter it.
+/// The system's error, or that others can enter it.
 pub(super) fn open_base(base: &Path) -> io::Result<Dir> {
     system::make_private_folders(base)?;
     system::private(base).map_err(|why| {
@@ -87,10 +87,10 @@ pub(super) fn open_base(base: &Path) -> io::Result<Dir> {
     Dir::open_ambient_dir(base, ambient_authority())
 }
 
-/// The pipe admits no other user's.
+/// Always true, since the pipe admits no other user's process.
 pub(super) fn is_this_users(_stream: &Stream) -> bool {
     true
 }
 
-/// A pipe that is closed with something unread is no failure to its peer.
+/// Does nothing: closing a pipe with unread bytes is no failure to its peer.
 pub(super) fn take_what_was_said(_peer: &Stream) {}

@@ -1,9 +1,9 @@
-//! Speaking the Agent Client Protocol with an agent in its jail: one session, a turn for the task's goal, and a turn for what is
-//! said to the agent meanwhile.
+//! Speaks the Agent Client Protocol with an agent in its jail: one session, a turn for the task's goal, and a turn for words that
+//! come for the agent meanwhile.
 //!
-//! ACP v1, "Prompt turn". The daemon is the client. It offers neither files nor terminals, so that all that the agent does
-//! happens in its jail; it sets the mode in which the agent asks; and each permission request is judged by the rules. The
-//! agent is hostile: its lines, all that it writes, the handshake and the requests that wait at once have bounds.
+//! ACP v1, "Prompt turn". The daemon is the client. It offers neither files nor terminals, so that the agent can act only in its
+//! jail; it sets the mode in which the agent asks; and the rules judge each permission request. The
+//! agent is hostile: its lines, its whole output, the handshake and the number of open requests have bounds.
 
 mod elicitation;
 mod modes;
@@ -33,44 +33,44 @@ use provost_base::limits::{ACP_HANDSHAKE_MS_MAX, ACP_SESSION_ID_MAX, ACP_SESSION
 use provost_domain::{AgentSession, Task};
 use provost_jail::{AcpSession, LiveOutput, OurEnd, Profile};
 
-/// How an agent is called in the errors of its runs.
+/// The name of an agent in the errors of its runs.
 pub(super) const WHOSE: &str = "ACP agent";
 /// The version of the protocol that the daemon speaks.
 const VERSION: u64 = 1;
-/// The code of an agent that wants to be signed in. ACP v1, "Error codes".
+/// The code of the error by which an agent requires a sign-in. ACP v1, "Error codes".
 const SIGN_IN: i64 = -32_000;
 /// How long an agent may take to close its session.
 const CLOSING: Duration = Duration::from_secs(1);
 
-/// What an agent is told whose run begins again. It may not have had its task yet.
+/// The first words of the prompt when a run begins again. The agent may not have had its task yet.
 const RESUMED: &str = "Your process ended in the middle of your work, and was begun again in the same session. Go on where you \
     were. The task is:\n\n";
 
-/// Whom an agent reaches while it works.
+/// The parts of the daemon that an agent reaches while it works.
 #[derive(Clone)]
 pub(super) struct Ways {
-    /// Judges its permission requests; without one they are denied.
+    /// Judges the agent's permission requests; without a judge they are denied.
     pub(super) judge: Option<Judge>,
-    /// Has its questions answered; without one they are declined.
+    /// Gets the agent's questions answered; without an asker they are declined.
     pub(super) asker: Option<Asker>,
-    /// Brings it what is said to it.
+    /// Brings the agent the words that are said to it.
     pub(super) steering: Steering,
 }
 
-/// What an agent is asked to do.
+/// The work that an agent is asked to do.
 #[derive(Clone, Debug)]
 pub(super) struct Errand {
     setup: AcpSession,
     goal: String,
-    /// The folder in which it works, as it sees it.
+    /// The folder in which the agent works, as the agent sees it.
     folder: String,
     /// The folder of the workspace that a copy stands for.
     stands_for: String,
     model: Option<String>,
     task: Arc<Task>,
-    /// The session to go on with; a new one without.
+    /// The session to go on with; `None` for a new one.
     goes_on: Option<String>,
-    /// The first task of the session, where its home is kept.
+    /// The first task of the session, if the session's home is kept.
     kept: Option<TaskId>,
 }
 

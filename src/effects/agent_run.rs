@@ -1,4 +1,4 @@
-//! The differences between an agent's run and a worker's: its private copy, its environment beside the prompt, and
+//! The differences between an agent's run and a worker's: its private copy, the variables that it gets beside the prompt, and
 //! its kept changes.
 
 use std::fs;
@@ -22,35 +22,35 @@ use provost_workspace::quiet_git::{Input, QuietGit};
 use provost_workspace::size_quota::Size;
 use provost_workspace::snapshot::{self, Snapshot};
 
-/// Keeps what a run has left, on the disk.
+/// Stores the changes of a run, and its answer, on the disk.
 pub type Keep = Arc<dyn Fn(&TaskId, &Changeset, &str) -> Result<(), String> + Send + Sync>;
 
 /// Writes the files of a commit into an empty folder.
 pub type WriteTree = Arc<dyn Fn(&str, &Path) -> Result<(), String> + Send + Sync>;
 
-/// The folders that a run has for itself. Those of its own are removed when this is dropped.
+/// The folders that a run has for itself. The run's own copies are removed when this is dropped.
 #[derive(Default)]
 pub(super) struct RunFolders {
     folder: Folder,
-    /// Files that it is given to read.
+    /// A folder with files that the run may read.
     given: Option<Copied>,
-    /// Whose run works there, for a daemon that has to find out.
+    /// The mark that says whose run works there, so that a later daemon can find out.
     _mark: Option<Mark>,
 }
 
 /// The folder in which a run works.
 #[derive(Default)]
 enum Folder {
-    /// In the workspace itself, as for workers without a copy.
+    /// The workspace itself, for workers without a copy.
     #[default]
     There,
-    /// In a copy of which nothing is kept.
+    /// A copy whose changes are thrown away.
     Copy(Copied),
-    /// In a copy of its own.
+    /// A copy of the run's own.
     Own(Snapshot),
-    /// In its job's.
+    /// The copy of the run's job.
     Jobs(CheckoutLease),
-    /// In a git work tree, which stays.
+    /// A git work tree, which stays after the run.
     Tree(Box<TreeRun>),
 }
 
@@ -60,17 +60,17 @@ impl From<TreeRun> for RunFolders {
     }
 }
 
-/// Whether a run works apart, so that its changes can be told and kept.
+/// Checks whether a run works in a copy, so that its changes can be found and kept.
 pub(super) fn is_apart(task: &Task, profile: &Profile) -> bool {
     let asked = |errand: &JobContext| errand.harvest || errand.copy.is_some();
-    // What an editor asks of a worker that works in work trees is done in a copy.
+    // A worker that usually works in work trees gets a copy for a task that names none, such as an editor's.
     let copies = matches!(profile.copies, Copies::Kept | Copies::WorkTree) && task.order.work_tree.is_none();
     let is_of_commit = task.order.errand.as_deref().is_some_and(|it| it.commit.is_some());
     !is_of_commit && (copies || task.order.errand.as_deref().is_some_and(asked))
 }
 
 impl RunFolders {
-    /// Makes the copy that a task works in, if it does; that of its job is there from the job's second run on.
+    /// Makes the copy that a task works in, if it works in one. From a job's second run on, the job's copy exists already.
     pub(super) fn of(
         place: &RunEnvironment,
         task: &Task,
@@ -86,7 +86,7 @@ impl RunFolders {
         let of_commit = task.order.errand.as_deref().and_then(|it| it.commit.as_deref());
         let away = task.commit_away().filter(|_| profile.copies != Copies::No).map(|it| checkout(place, it));
         let away = away.transpose()?;
-        // What is copied: the workspace, or the files of a commit where it is another host's task.
+        // The source of the copy: the workspace, or the files of a commit for another host's task.
         let inside = away.as_ref().map(|it| it.folder(&below)).transpose()?;
         let apart = || match away.as_ref().zip(inside.as_ref()) {
             Some((commit, folder)) => commit.copy(&place.root, folder, &below, &place.copies),
@@ -127,7 +127,7 @@ impl RunFolders {
         Ok(private)
     }
 
-    /// The copy that the run was in whose agent, or daemon, has died.
+    /// Takes up the copy of a run whose agent or daemon has died.
     fn again(place: &RunEnvironment, task: &Task) -> Result<Self, Failure> {
         let gone = || jail_refused("its private copy, or what was written down of it, is not there any more");
         let session = task.talk.as_ref().and_then(|it| it.session.as_ref()).ok_or_else(gone)?;
@@ -145,7 +145,7 @@ impl RunFolders {
         Self::marked(Folder::Own(taken_up.map_err(|why| jail_refused(why.to_string()))?), task)
     }
 
-    /// Writes down what its copy was made of, so that a later daemon can go on in it.
+    /// Writes down the state from which the copy was made, so that a later daemon can go on in it.
     pub(super) fn write_down(&self, file: &Path) {
         let Folder::Own(own) = &self.folder else { return };
         if let Err(err) = snapshot::write_down(&own.base, file) {
@@ -153,14 +153,14 @@ impl RunFolders {
         }
     }
 
-    /// Leaves its copy for a run that goes on in it. `false` where it has none of its own.
+    /// Leaves the run's own copy for a run that goes on in it. `false` if the run has none, or if the copy is lost.
     pub(super) fn leave(self, copies: &Path, task: &TaskId) -> bool {
         let Folder::Own(own) = self.folder else { return false };
         let left = orphaned_copies::leave(copies, own.copied, task);
         left.inspect_err(|err| tracing::warn!(%err, %task, "the copy of a run is lost")).is_ok()
     }
 
-    /// Whether it has a copy of its own.
+    /// Checks whether the run has a copy of its own.
     pub(super) fn is_own(&self) -> bool {
         matches!(self.folder, Folder::Own(_))
     }
@@ -177,7 +177,7 @@ impl RunFolders {
         }
     }
 
-    /// The copy; `None` for a run that works in the workspace.
+    /// Returns the copy; `None` for a run that works in the workspace.
     pub(super) fn copy(&self) -> Option<&Path> {
         match &self.folder {
             Folder::There | Folder::Tree(_) => None,
@@ -194,12 +194,12 @@ impl RunFolders {
         }
     }
 
-    /// The work tree; `None` for every other run.
+    /// Returns the work tree; `None` for every other run.
     pub(super) fn tree(&self) -> Option<&TreeRun> {
         if let Folder::Tree(tree) = &self.folder { Some(tree) } else { None }
     }
 
-    /// Says what the run may do with the repository: a copy has one of its own, that of a work tree can be read.
+    /// Sets the access to the repository: a copy has its own one, which can be written; that of a work tree can only be read.
     pub(super) fn open_repository(&self, draft: &mut Draft, profile: &Profile) {
         draft.is_copy = self.copy().is_some();
         draft.git = if draft.is_copy { Git::Write } else { profile.git };
@@ -209,7 +209,7 @@ impl RunFolders {
         }
     }
 
-    /// What earlier runs have added to their job's copy is room that this one has no more.
+    /// Subtracts the growth of the job's copy in earlier runs from this run's limits of growth.
     pub(super) fn narrow(&self, limits: &mut Limits) -> Result<(), Failure> {
         let Folder::Jobs(lent) = &self.folder else { return Ok(()) };
         let Some(shared) = &**lent else { return Ok(()) };
@@ -228,7 +228,7 @@ impl RunFolders {
         Ok(())
     }
 
-    /// Tells the worker what its run is a part of.
+    /// Sets the variables that tell the worker of which job its run is a part, and gives it the schema of the answer.
     pub(super) fn tell(
         &mut self,
         draft: &mut Draft,
@@ -260,7 +260,7 @@ impl RunFolders {
     }
 }
 
-/// The files of a commit, from which a copy is made. Removed when this is dropped.
+/// The files of a commit, from which a copy is made. They are removed when this is dropped.
 struct Checkout {
     commit: Box<str>,
     top: Root,
@@ -281,7 +281,7 @@ impl Checkout {
         found.map_err(|err| jail_refused(format!("the commit of the task has no folder '{below}': {err}")))
     }
 
-    /// Copies a folder of it, with the workspace's repository at this commit where that is the whole.
+    /// Copies a folder of the checkout. If that is the whole checkout, the copy gets the workspace's repository at this commit.
     fn copy(
         &self,
         workspace: &Root,
@@ -303,13 +303,13 @@ impl Checkout {
     }
 }
 
-/// Whether a run goes on whose agent, or daemon, has died in the middle of a turn.
+/// Checks whether this run resumes a run whose agent or daemon has died in the middle of a turn.
 pub(super) fn is_resumed(task: &Task) -> bool {
     let has_session = task.talk.as_ref().is_some_and(|it| it.session.is_some());
     has_session && matches!(task.state, TaskState::Running { .. })
 }
 
-/// A run that goes on with a session finds its copy at the path that its agent knows.
+/// Puts the copy of a run that goes on with a session at the path that the session's agent knows.
 fn as_before(copied: &mut Copied, task: &Task, copies: &Path) -> Result<(), Failure> {
     let session = task.order.continues.as_ref().and_then(|it| it.session.as_ref());
     let known = session.map(|it| Path::new(&*it.folder)).filter(|it| it.parent() == Some(copies));
@@ -319,7 +319,7 @@ fn as_before(copied: &mut Copied, task: &Task, copies: &Path) -> Result<(), Fail
         .map_err(|err| jail_refused(format!("its copy cannot be where its session knows it: {err}")))
 }
 
-/// Sees to it that there is something in a job's copy, and that it is of the folder that is wanted.
+/// Makes the job's copy if there is none yet, and checks that it is a copy of the wanted folder.
 fn fill(
     mut lent: CheckoutLease,
     below: &RepoPath,
@@ -342,7 +342,7 @@ fn fill(
     Ok(lent)
 }
 
-/// The worker as a task runs it: with another command in its place, where the job context names one.
+/// Returns the worker as this task runs it: with another command, if the job context names one.
 pub(super) fn in_its_place(task: &Task, profile: Arc<Profile>) -> Result<Arc<Profile>, Failure> {
     let Some(command) = task.order.command() else { return Ok(profile) };
     let name = command.first().ok_or_else(|| worker_failed("the command to run is empty"))?;
@@ -351,17 +351,17 @@ pub(super) fn in_its_place(task: &Task, profile: Arc<Profile>) -> Result<Arc<Pro
     Ok(Arc::new(profile.instead(program)))
 }
 
-/// The arguments of that command.
+/// Returns the arguments of that command.
 pub(super) fn its_arguments(task: &Task) -> Option<Vec<String>> {
     Some(task.order.command()?.iter().skip(1).map(ToString::to_string).collect())
 }
 
-/// What an agent is given on its standard input.
+/// Returns the text that an agent reads on its standard input.
 pub(super) fn input(task: &Task, profile: &Profile) -> Option<Vec<u8>> {
     profile.reads_its_goal().then(|| task.order.goal.as_bytes().to_vec())
 }
 
-/// What of a run is to be kept.
+/// The plan of what is kept of a run.
 pub(super) struct CollectionPlan {
     task: TaskId,
     reader: Reader,
@@ -369,10 +369,10 @@ pub(super) struct CollectionPlan {
 }
 
 impl CollectionPlan {
-    /// `None` for a worker of which nothing is.
+    /// Makes the plan; `None` for a worker whose changes are not kept.
     pub(super) fn of(task: &Task, profile: &Profile) -> Option<Self> {
         let errand = task.order.errand.as_ref();
-        // One that is no agent of the configuration is not asked for an answer alone.
+        // A worker that is no agent of the configuration always has its changes kept.
         let usual = profile.agent.is_none_or(|agent| agent.edits);
         let is_kept = is_apart(task, profile) || task.order.work_tree.is_some();
         is_kept.then(|| Self {
@@ -382,10 +382,10 @@ impl CollectionPlan {
         })
     }
 
-    /// Keeps it, and answers what that was. Blocking.
+    /// Keeps the changes and the answer, and returns the changes. Blocking.
     ///
     /// # Errors
-    /// Why it is lost.
+    /// The reason why the changes and the answer are lost.
     pub(super) fn keep(
         &self,
         private: &RunFolders,

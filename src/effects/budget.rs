@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 
 use provost_base::limits::{NAMED_BYTES_MAX, NAMED_LOOKS_MAX, NAMED_MS_MAX};
 
-/// Bytes of a word that a look at it may have for the price of one.
+/// The bytes of a word that one look covers; a longer word costs more looks.
 const LOOK_BYTES: usize = 256;
 
-/// What is left. Once it is used up, it stays so.
+/// The rest of the budget. Once it is used up, it stays so.
 #[derive(Clone, Debug)]
 pub(super) struct Budget {
     looks: usize,
@@ -25,7 +25,7 @@ impl Budget {
         Self { looks: NAMED_LOOKS_MAX, bytes: NAMED_BYTES_MAX, until, is_over: false, is_too_long: false }
     }
 
-    /// Whether there may be one more question to the file system, about a word of this length.
+    /// Takes one more question to the file system, about a word of this length. Returns whether the budget allows it.
     pub(super) fn look(&mut self, length: usize) -> bool {
         let left = self.looks.checked_sub(1 + length / LOOK_BYTES);
         self.is_over |= left.is_none() || Instant::now() > self.until;
@@ -33,7 +33,7 @@ impl Budget {
         !self.is_over
     }
 
-    /// Whether so much text may be taken apart.
+    /// Takes the parsing of this many bytes. Returns whether the budget allows it.
     pub(super) fn read(&mut self, bytes: usize) -> bool {
         let left = self.bytes.checked_sub(bytes);
         self.is_over |= left.is_none() || Instant::now() > self.until;
@@ -41,12 +41,12 @@ impl Budget {
         !self.is_over
     }
 
-    /// Something has more parts than are looked at: what the others name is not known.
+    /// Ends the budget because something has too many parts: the names in the others are not known.
     pub(super) fn is_not_enough(&mut self) {
         (self.is_over, self.is_too_long) = (true, true);
     }
 
-    /// Whether that is why it is over.
+    /// Checks whether too many parts have ended the budget.
     pub(super) fn is_too_long(&self) -> bool {
         self.is_too_long
     }
@@ -55,7 +55,7 @@ impl Budget {
         self.is_over
     }
 
-    /// What is used up, as a number that two of the same can be compared by.
+    /// Returns the used part as one number, for comparing two states of the same budget.
     pub(super) fn used(&self) -> usize {
         (NAMED_LOOKS_MAX - self.looks) * (NAMED_BYTES_MAX / NAMED_LOOKS_MAX) + (NAMED_BYTES_MAX - self.bytes)
     }

@@ -1,4 +1,4 @@
-//! Carrying out [`Effect::Capture`](provost_domain::Effect): pictures of the screen, one after the other.
+//! Carries out [`Effect::Capture`](provost_domain::Effect): takes pictures of the screen, one after the other.
 //!
 //! ```text
 //!   [owed] --its turn--> rules asked again --yes--> [taken] --> on record
@@ -30,7 +30,7 @@ pub(super) struct Captures {
     known: Mutex<HashMap<TaskId, CancellationToken>>,
 }
 
-/// One picture that is to be taken, and whose effect is pending.
+/// One picture to take, whose effect is pending.
 struct Once {
     captures: Arc<Captures>,
     effect: EffectId,
@@ -47,15 +47,14 @@ impl Captures {
         Arc::new(Self { handle, capture_config, turn: Semaphore::new(1), known: Mutex::default() })
     }
 
-    /// Removes what an earlier daemon left behind. Before the first picture.
+    /// Removes the leftovers of an earlier daemon. Runs before the first picture.
     pub(super) async fn sweep(&self) {
         let capture_config = self.capture_config.borrow().clone();
         // Only a shutdown of the runtime cancels it, and then no picture is taken either.
         let _swept = tokio::task::spawn_blocking(move || capture_config.sweep()).await;
     }
 
-    /// Ends a picture that is owed from before this daemon: the agent that wanted it is
-    /// told that there is none.
+    /// Ends a picture that is owed from before this daemon's start: tells the agent that asked for it that there is no picture.
     pub(super) fn lost(self: &Arc<Self>, effect: EffectId, task: TaskId) {
         let handle = self.handle.clone();
         self.handle.tracker.spawn(async move {
@@ -64,7 +63,7 @@ impl Captures {
         });
     }
 
-    /// A picture is owed.
+    /// Begins to take a picture that is owed.
     pub(super) fn take(self: &Arc<Self>, effect: EffectId, task: TaskId, asker: Principal) {
         let stop = CancellationToken::new();
         self.known().insert(task.clone(), stop.clone());
@@ -73,7 +72,7 @@ impl Captures {
         self.handle.tracker.spawn(once.carry_out().instrument(span));
     }
 
-    /// Ends the taking of a task's picture; `false` when none is being taken.
+    /// Stops the taking of a task's picture; `false` if none is being taken.
     pub(super) fn stop(&self, task: &TaskId) -> bool {
         let known = self.known().get(task).cloned();
         known.inspect(CancellationToken::cancel).is_some()
@@ -95,7 +94,7 @@ impl Once {
         let handle = &self.captures.handle;
         let _turn = tokio::select! {
             biased;
-            // The next start reports it lost.
+            // The next start reports the picture lost.
             () = handle.shutdown.cancelled() => return,
             () = self.stop.cancelled() => return handle.settle(self.effect).await,
             turn = self.captures.turn.acquire() => turn,
@@ -107,7 +106,7 @@ impl Once {
                 self.end(Shot::Failed(denied(refusal))).await;
             }
             Err(Refusal::TaskFinished | Refusal::TaskCannot { .. }) => handle.settle(self.effect).await,
-            // The core takes nothing any more; the next start reports it lost.
+            // The core takes no more commands; the next start reports the picture lost.
             Err(_) => {}
         }
     }
@@ -128,7 +127,7 @@ impl Once {
         }
     }
 
-    /// Takes the picture on a thread that may wait. The drop of the pipe's other end ends the program.
+    /// Takes the picture on a blocking thread. Dropping the other end of the pipe ends the program.
     async fn snap(&self) -> Result<StoredScreenshot, Failure> {
         let capture_config = self.captures.capture_config.borrow().clone();
         let (stopped, stop) = std::io::pipe()
@@ -156,7 +155,7 @@ impl Once {
     }
 }
 
-/// What had been allowed is not any more.
+/// Returns the failure of a picture whose permission has been withdrawn.
 fn denied(refusal: Refusal) -> Failure {
     let (rule, reason) = match refusal {
         Refusal::Denied { rule, reason } => (rule, reason),

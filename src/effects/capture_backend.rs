@@ -24,19 +24,19 @@ use provost_base::limits::{CAPTURE_MS_MAX, PICTURE_BYTES_MAX};
 use provost_domain::Failure;
 use provost_jail::{plain_text, resolve_program, start_restricted};
 
-/// Variables that such a program sees, and no others besides the folder for temporary files.
+/// The variables that such a program gets, in addition to the folder for temporary files.
 const SEEN: [&str; 6] = ["DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "XDG_RUNTIME_DIR", "LANG", "LANGUAGE"];
 const LOCALE_PREFIX: &str = "LC_";
 
-/// Limits come before the program: no core dump with a screen in it, a largest file, processor seconds. Beside it
-/// waits a shell that ends the whole group when the daemon, who holds the other end of its input, is gone.
+/// A shell line that sets limits before it starts the program: no core dump with a screen in it, a largest file, processor seconds. A
+/// second shell waits beside it and ends the whole group when the daemon, which holds the other end of its input, is gone.
 const LIMITED: &str = r#"ulimit -c 0 && ulimit -f "$1" && ulimit -t "$2" && shift 2 && exec 3<&0 </dev/null || exit 126
 (read -r _ <&3; kill -KILL 0) >/dev/null 2>&1 &
 exec 3<&-
 exec "$@""#;
-/// `ulimit` counts files in blocks of so many bytes.
+/// The size of the blocks in which `ulimit` counts files, in bytes.
 const BLOCK_BYTES: u64 = 512;
-/// Of what a program says about its failure, so many bytes are kept, and so many are shown.
+/// How many bytes of a program's error output are kept, and how many are shown.
 const SAID_BYTES_MAX: usize = 4 << 10;
 const SHOWN_BYTES_MAX: usize = 400;
 
@@ -49,7 +49,7 @@ impl Backend {
         }
     }
 
-    /// The variable without which it sees no screen.
+    /// Returns the name of the variable without which the program sees no screen.
     fn needs(self) -> &'static str {
         match self {
             Backend::Scrot | Backend::Import => "DISPLAY",
@@ -71,7 +71,7 @@ impl Backend {
 }
 
 impl CaptureConfig {
-    /// Takes a picture. Ends early when the other end of `stopped` is dropped.
+    /// Takes a picture. Ends early when the caller drops the other end of `stopped`.
     ///
     /// # Errors
     /// [`Failure::Sandbox`] when there is no place for it, [`Failure::RunTimeout`], or [`Failure::WorkerFailed`].
@@ -90,7 +90,7 @@ impl CaptureConfig {
         album.take_in(&file, self.format, backend.name())
     }
 
-    /// Removes what an earlier daemon left half done.
+    /// Removes the unfinished pictures of an earlier daemon.
     pub(super) fn sweep(&self) {
         for entry in std::fs::read_dir(&self.staging).into_iter().flatten().flatten() {
             if let Err(err) = std::fs::remove_dir_all(entry.path()) {
@@ -104,13 +104,13 @@ impl CaptureConfig {
         found.map(|(_, value)| value.as_os_str()).filter(|value| !value.is_empty())
     }
 
-    /// The part of the environment that shows a program the screen, and its language.
+    /// Returns the variables from which a program learns the screen and the language.
     fn seen(&self) -> Vec<(OsString, OsString)> {
         let is_seen = |name: &OsStr| {
             name.to_str().is_some_and(|it| SEEN.contains(&it) || it.starts_with(LOCALE_PREFIX))
         };
         let mut seen: Vec<_> = self.environment.iter().filter(|(name, _)| is_seen(name)).cloned().collect();
-        // X11's clients look there by themselves, if only they know where home is.
+        // X11 clients find this file by themselves, but only if they know where home is.
         let usual = self.variable("HOME").map(|home| Path::new(home).join(".Xauthority"));
         if self.variable("XAUTHORITY").is_none()
             && let Some(file) = usual.filter(|file| file.is_file())
@@ -120,7 +120,7 @@ impl CaptureConfig {
         seen
     }
 
-    /// The program that will do it: the one that is configured, else the first that suits the session.
+    /// Returns the program to use: the configured one, or else the first one that suits the session.
     fn program(&self) -> Result<(Backend, PathBuf), String> {
         let has_screen = |backend: Backend| self.variable(backend.needs()).is_some();
         if let Some(backend) = self.backend {
@@ -149,7 +149,7 @@ impl CaptureConfig {
         found.ok_or_else(|| format!("no screenshot backend is available; install {}", names.join(" or ")))
     }
 
-    /// Looks on the daemon's `PATH`, without folders that every user or a worker may write.
+    /// Looks for the program on the daemon's `PATH`, without folders that any user or a worker may write to.
     fn find(&self, backend: Backend) -> Option<PathBuf> {
         let folders = std::env::split_paths(self.variable("PATH")?).collect::<Vec<_>>();
         let paths = folders.into_iter().filter(|it| it.is_absolute()).map(|it| it.join(backend.name()));
@@ -163,7 +163,7 @@ impl CaptureConfig {
     }
 }
 
-/// A folder for one run; removed with everything in it.
+/// A folder for one run; it is removed with everything in it.
 struct Staging(PathBuf);
 
 impl Staging {
@@ -189,12 +189,12 @@ fn limited(program: &Path) -> Command {
     command.arg((PICTURE_BYTES_MAX / BLOCK_BYTES).to_string());
     command.arg((CAPTURE_MS_MAX / 1_000).to_string());
     command.arg(program);
-    // A group of its own, so that what it starts ends with it.
+    // The program gets a group of its own, so that its children end with it.
     command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped()).process_group(0);
     command
 }
 
-/// Runs a program to its end, which is brought about when it takes too long or is not wanted any more.
+/// Runs a program until it ends. Kills it when it takes too long or when the picture is not wanted any more.
 fn run(name: &str, command: Command, writable: &Path, stopped: &PipeReader) -> Result<(), Failure> {
     let failed = |why: String| worker_failed(format!("{name} {why}"));
     let mut child =
@@ -202,7 +202,7 @@ fn run(name: &str, command: Command, writable: &Path, stopped: &PipeReader) -> R
     let mut said = Vec::new();
     let stderr = child.stderr.take();
     let ended = watch(&child, stderr, stopped, &mut said);
-    // Before the program is reaped: until then its number, and so its group's, is not
+    // Kill the group before the program is reaped: until then its number, and so its group's, is not
     // given to another process.
     let _gone_already = rustix::process::kill_process_group(Pid::from_child(&child), Signal::KILL);
     let status = child.wait().map_err(|err| failed(format!("could not be waited for: {err}")))?;
@@ -220,8 +220,8 @@ enum Ended {
     Stopped,
 }
 
-/// Waits until the program ends, its time is over, or no agent wants the picture any more. Keeps the
-/// beginning of what the program says meanwhile.
+/// Waits until the program ends, its time is over, or no agent wants the picture any more. Meanwhile keeps the
+/// beginning of the program's error output.
 fn watch(
     child: &Child,
     mut stderr: Option<ChildStderr>,
@@ -248,7 +248,7 @@ fn watch(
         if stop {
             return Ok(Ended::Stopped);
         }
-        // What it said last is in the pipe before it is gone.
+        // The program's last output is in the pipe before the program is gone.
         if done && !speaks {
             return Ok(Ended::ByItself);
         }
@@ -273,7 +273,7 @@ fn wait(
     Ok((happened(0), happened(1), happened(2)))
 }
 
-/// How a program failed, with its own words where it had any.
+/// Describes how a program failed, with its own error output if it had any.
 fn how(status: ExitStatus, said: &[u8]) -> String {
     use std::os::unix::process::ExitStatusExt as _;
     let said = plain_text(&String::from_utf8_lossy(said));

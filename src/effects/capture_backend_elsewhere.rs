@@ -22,7 +22,7 @@ impl StoredScreenshot {
 }
 
 impl CaptureConfig {
-    /// Refuses to take a picture, for want of a program.
+    /// Refuses to take a picture, since there is no program for it.
     ///
     /// # Errors
     /// Always: the sentence says that pictures are taken on Linux only.

@@ -16,16 +16,16 @@ pub enum Backend {
     Grim,
 }
 
-/// How pictures are taken at present.
+/// The present configuration of taking pictures.
 #[derive(Clone, Debug)]
 pub struct CaptureConfig {
     /// The program, where the configuration names one.
     pub backend: Option<Backend>,
     /// Format of the picture, as a file extension.
     pub format: &'static str,
-    /// Where pictures go, or why they cannot go anywhere.
+    /// The folder for the pictures, or the reason why no folder can be used.
     pub folder: Result<ScreenshotFolder, String>,
-    /// A folder of the daemon's own, for what is not a picture yet; emptied at start.
+    /// A folder of the daemon's own for unfinished pictures; emptied at start.
     pub staging: PathBuf,
     /// The workspace: no program from there takes pictures.
     pub workspace: PathBuf,
@@ -38,10 +38,10 @@ pub struct CaptureConfig {
 pub struct ScreenshotFolder {
     /// The workspace or the state folder.
     pub base: PathBuf,
-    /// The folder beneath it.
+    /// The folder of the pictures, beneath the base.
     pub folder: RepoPath,
-    /// Whether pictures go by their path from the base, as clients in the workspace want it.
+    /// Whether clients get the path relative to the base, as clients in the workspace want it.
     pub relative: bool,
-    /// Pictures that are kept.
+    /// The number of pictures that are kept.
     pub keep: usize,
 }

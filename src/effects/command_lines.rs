@@ -1,6 +1,6 @@
-//! Command lines as a shell takes them apart: words, where a program's name stands, and what of a word is not known.
+//! Splits command lines as a shell does: finds the words, the place of a program's name, and the unknown parts of a word.
 //!
-//! Nothing is run. Where a shell would decide by what happens (a branch, a loop), all of it counts.
+//! Runs nothing. Where a shell would choose at run time (a branch, a loop), all alternatives count.
 
 mod alternatives;
 mod pipelines;
@@ -17,7 +17,7 @@ use provost_base::limits::{LINE_DEPTH_MAX, LINE_WORDS_MAX, WORD_CHOICES_MAX};
 use quoting::{Rest, ahead_of, balanced, braced, default_of, unescaped};
 pub(super) use settings_values::{all_values, values};
 
-/// Words of a shell after which another command begins.
+/// Shell words after which another command begins.
 const GO_ON: [&str; 16] = [
     "!", "builtin", "command", "do", "elif", "else", "env", "eval", "exec", "if", "nohup", "setsid", "then",
     "time", "until", "while",
@@ -26,36 +26,36 @@ const GO_ON: [&str; 16] = [
 /// One word of a command line, as far as it is known.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct ShellWord {
-    /// What of it is known: all of it, or its end.
+    /// The known part: the whole word, or its end.
     pub(super) text: String,
-    /// Whether something before that is not known.
+    /// Whether an unknown part stands before `text`.
     pub(super) is_end: bool,
-    /// The folder that is named, where what it names in there is open.
+    /// The folder of a word whose rest is a pattern or unknown.
     pub(super) open: Option<OpenPart>,
 }
 
 /// A word whose beginning is known, and whose rest is a pattern or not known.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct OpenPart {
-    /// The folder before that, with its last separator; empty for where the command is started.
+    /// The folder before the open part, with its last separator; empty for the folder in which the command starts.
     pub(super) folder: String,
-    /// The rest: `*` and the like as in a shell, and `**` for what is not known.
+    /// The rest: `*` and the like as in a shell, and `**` for an unknown part.
     pub(super) pattern: String,
 }
 
 /// A program with its words, the first of which is its name.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct Command {
-    /// Variables that are set for it or before it.
+    /// The variables that are set for the command or before it.
     pub(super) variables: Vec<(String, String)>,
-    /// Its name and its arguments.
+    /// The program's name and its arguments.
     pub(super) words: Vec<ShellWord>,
 }
 
 /// The values of variables, as far as they are known.
 pub(super) type Variables = BTreeMap<String, String>;
 
-/// The commands of a text, those in it that are handed to another shell and those in substitutions among them.
+/// Returns the commands of a text, with those in it that go to another shell and those in substitutions.
 pub(super) fn commands(text: &str, variables: &Variables, budget: &mut Budget) -> Vec<Command> {
     let (variables, found) = (variables.clone(), Vec::new());
     let (fed, names) = (Vec::new(), Vec::new());
@@ -68,31 +68,31 @@ struct Reader<'a> {
     variables: Variables,
     found: Vec<Command>,
     words: usize,
-    /// Commands whose output goes to the next one.
+    /// The commands before the present one in a pipe, whose output it reads.
     fed: Vec<Vec<String>>,
     /// Names that the commands of a substitution print.
     names: Vec<String>,
-    /// The list that is being read, by its name, and its words.
+    /// The array that is being read: its name and its words.
     array: Option<(String, Vec<String>)>,
-    /// Whether this is an argument of a program that runs no lines: a regular expression, more often than not.
+    /// Whether the text is an argument of a program that runs no lines: often a regular expression.
     is_prose: bool,
     budget: &'a mut Budget,
 }
 
-/// Where in `case … in … esac` a text is.
+/// The place of the reader within `case … in … esac`.
 #[derive(Default)]
 struct Cases {
     open: usize,
-    /// What comes is a pattern, and no command.
+    /// Whether the next words are a pattern, and no command.
     is_pattern: bool,
-    /// So is all of `[[ … ]]`.
+    /// Whether the reader is within `[[ … ]]`, which is a pattern as a whole.
     is_test: bool,
 }
 
-/// What ends a command.
+/// The end of a command.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Ending {
-    /// Its output goes to the next one.
+    /// A pipe: the output goes to the next command.
     Pipe,
     /// A bracket is closed, or a pattern ends.
     Bracket,
@@ -101,7 +101,7 @@ enum Ending {
     Other,
 }
 
-/// How a script says where it lies.
+/// The ways in which a script names the folder that it lies in.
 const OWN_FOLDER: [&str; 7] = [
     "dirname \"$0\"",
     "dirname -- \"$0\"",
@@ -117,9 +117,9 @@ const OWN_FOLDER: [&str; 7] = [
 struct Draft {
     text: String,
     begun: bool,
-    /// Quoted, with blanks or operators in it: a line for another shell, perhaps.
+    /// Whether a quoted part has blanks or operators, and so may be a line for another shell.
     lines: bool,
-    /// Braces that are open.
+    /// The number of open braces.
     choices: usize,
 }
 
@@ -160,7 +160,7 @@ impl Reader<'_> {
         self.fed = fed;
     }
 
-    /// A sign that belongs to a word.
+    /// Reads a sign that belongs to a word.
     fn sign(&mut self, next: char, rest: &mut Rest<'_>, word: &mut Draft, depth: usize) {
         match next {
             '\\' if !cfg!(windows) => {
@@ -179,7 +179,7 @@ impl Reader<'_> {
             '$' if rest.peek() == Some(&'"') => {}
             '$' | '`' => self.variable(next, rest, word, depth),
             '#' if !word.begun => while rest.next_if(|it| *it != '\n').is_some() {},
-            // What stands for a name, of `find` and `xargs`.
+            // The placeholder for a name, of `find` and `xargs`.
             '{' if !word.begun && rest.next_if_eq(&'}').is_some() => {
                 word.begun = true;
                 word.text.push_str("{}");
@@ -198,7 +198,7 @@ impl Reader<'_> {
         }
     }
 
-    /// A brace: of choices, of a range of numbers, or of a group of commands.
+    /// Reads a brace: of choices, of a range of numbers, or of a group of commands.
     fn brace(&mut self, rest: &mut Rest<'_>, word: &mut Draft) {
         let ahead = ahead_of(rest);
         let is_read = self.budget.read(ahead.len());
@@ -236,7 +236,7 @@ impl Reader<'_> {
         word.lines |= is_line(&word.text[from..]);
     }
 
-    /// A variable's value, or the mark for what is not known; commands that are substituted are commands, too.
+    /// Reads a variable: appends its value, or the mark for an unknown one. Substituted commands count as commands, too.
     fn variable(&mut self, sign: char, rest: &mut Rest<'_>, word: &mut Draft, depth: usize) {
         word.begun = true;
         let name: String = match (sign, rest.peek()) {
@@ -279,13 +279,13 @@ impl Reader<'_> {
             _ => return word.text.push('$'),
         };
         match self.variables.get(&name) {
-            // One that is made of itself grows twofold each time.
+            // A variable that is made of itself doubles each time.
             Some(value) if self.budget.read(value.len()) => word.text.push_str(value),
             _ => word.text.push(UNKNOWN),
         }
     }
 
-    /// The names that substituted commands print, as far as they are known.
+    /// Returns the names that substituted commands print, as far as the names are known.
     fn substituted(&mut self, inner: &str, depth: usize) -> String {
         let outer = std::mem::take(&mut self.names);
         self.text(inner, depth);
@@ -299,7 +299,7 @@ impl Reader<'_> {
         if self.budget.read(value.len()) { value } else { UNKNOWN.to_string() }
     }
 
-    /// The value of a variable, or the word that counts where it has none. Both are tried.
+    /// Returns both alternatives: the value of a variable, and the default that counts where it has none.
     fn with_default(&mut self, name: &str, default: &str, depth: usize) -> String {
         let known = self.variables.get(name).cloned().unwrap_or_else(|| UNKNOWN.to_string());
         let Some(depth) = depth.checked_sub(1) else {
@@ -330,7 +330,7 @@ impl Reader<'_> {
         self.words += 1;
         if lines {
             if let Some(given) = given_by(command, &self.fed) {
-                // What its own arguments are: `find -exec sh -c '. "$1"'`.
+                // The arguments of the inner line: `find -exec sh -c '. "$1"'`.
                 self.variables.insert(String::new(), given);
             }
             let outer = self.is_prose;
@@ -384,7 +384,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Words of a list, which is whole with its bracket.
+    /// Collects the words of an array, which is complete at its bracket.
     fn listed(&mut self, words: &[String], ending: Ending) {
         let Some((name, mut all)) = self.array.take() else { return };
         all.extend_from_slice(words);
@@ -396,12 +396,12 @@ impl Reader<'_> {
         }
     }
 
-    /// Variables that a loop sets, or `read` behind a pipe.
+    /// Sets the variables of a loop, or of `read` behind a pipe.
     fn assign(&mut self, words: &[String]) {
         let Some((first, words)) = words.split_first() else { return };
         match (first.as_str(), words.split_first()) {
             ("for" | "select", Some((name, values))) => {
-                // Without the word `in`.
+                // Skips the word `in`.
                 match loop_value(values.get(1..).unwrap_or_default()) {
                     Some(value) => drop(self.variables.insert(name.clone(), value)),
                     None => self.budget.is_not_enough(),
@@ -420,7 +420,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Adds a command: once for each choice that its words have. A pattern of `case` names no folder.
+    /// Adds a command, once for each choice that its words have. A pattern of `case` names no folder.
     fn keep(&mut self, variables: &[(String, String)], words: &[String], is_command: bool) {
         let mut all = Vec::with_capacity(words.len());
         for word in words {
@@ -451,7 +451,7 @@ impl Reader<'_> {
 }
 
 impl Draft {
-    /// Adds what stands in quotes.
+    /// Adds the text in quotes.
     fn quote(&mut self, quoted: &str) {
         self.begun = true;
         self.lines |= is_line(quoted);
@@ -460,7 +460,7 @@ impl Draft {
 }
 
 impl Cases {
-    /// Whether the words of a command that has ended are a pattern.
+    /// Updates the state, and returns whether the words of the command that has ended are a pattern.
     fn of(&mut self, words: &[String], ending: Ending) -> bool {
         let first = words.iter().find(|it| !GO_ON.contains(&it.as_str())).map(String::as_str);
         if first == Some("case") && words.iter().any(|it| it == "in") {
@@ -480,8 +480,8 @@ impl Cases {
     }
 }
 
-/// The first of a command's choices that counts. Of folders that a loop goes into, none is the one in which the rest is
-/// started; one that is known counts before what is not.
+/// Returns the index of the first choice of a command that counts. If a loop goes into several folders, the rest starts in none of
+/// them; if the last folder is unknown, a known one counts before it.
 fn first_of(words: &[String], all: &[Vec<String>], count: usize) -> usize {
     let goes = matches!(words.first().map(String::as_str), Some("cd" | "pushd"));
     let is_known = |each: &Vec<String>| {
@@ -494,7 +494,7 @@ fn first_of(words: &[String], all: &[Vec<String>], count: usize) -> usize {
     }
 }
 
-/// Whether a command runs lines that are its arguments.
+/// Checks whether a command runs lines that are its arguments.
 fn runs_lines(words: &[String]) -> bool {
     const RUN: [&str; 7] = ["eval", "flock", "script", "ssh", "su", "trap", "watch"];
     words.is_empty()

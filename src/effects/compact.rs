@@ -11,9 +11,9 @@ pub(super) const SUMMARY: &str = "Analysis complete. See structured_data.";
 
 const EXCERPT_MAX: usize = 600;
 const EXCERPT_CUT: &str = "… [excerpt]";
-/// Risks and highlights that are listed.
+/// The number of risks, and of highlights, that are listed.
 const POINTS_MAX: usize = 5;
-/// Functions that are listed; more are in the excerpt or not worth a list.
+/// The number of functions that are listed; more are in the excerpt or not worth a list.
 const FUNCTIONS_MAX: usize = 20;
 /// Longest entry of any list, in bytes.
 const ENTRY_MAX: usize = 300;
@@ -77,7 +77,7 @@ fn note<'a>(list: &mut Vec<&'a str>, entry: Option<&'a str>, most: usize) {
     }
 }
 
-/// The first word that can be a function's name.
+/// Returns the first word that can be a function's name.
 fn identifier(text: &str) -> Option<&str> {
     let mut words = text.split(|c: char| !c.is_alphanumeric() && !"_:.".contains(c));
     words.find_map(|word| {
@@ -88,7 +88,7 @@ fn identifier(text: &str) -> Option<&str> {
     })
 }
 
-/// A sentence ends at a full stop, question or exclamation mark before white space, or with its line.
+/// Splits a text into sentences, which end at a full stop, question or exclamation mark before white space, or with their line.
 fn sentences(text: &str) -> impl Iterator<Item = &str> {
     let ends = |line: &str| {
         let mut from = 0;

@@ -1,5 +1,5 @@
-//! Runs and the other hosts: what a run of another host's task has left is put where that host finds it, and the runs of a host that is
-//! cut off from the store which it shares with others end by themselves. They are over before another host takes this one for dead, so
+//! Runs on one of several hosts: puts the results of another host's task where that host finds them, and ends the runs of a host that is
+//! cut off from the store which it shares with others. They are over before another host takes this one for dead, so
 //! that a second attempt there is the only one.
 
 use std::sync::Arc;
@@ -15,10 +15,10 @@ use provost_base::limits::RUNS_CUT_OFF_MS;
 use provost_domain::{HasOthers, Task};
 use provost_jail::{Chunk, Page, Stream};
 
-/// How often the store's last word is looked at.
+/// How often the time since the store's last answer is checked.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
-/// Looks at it until the daemon stops. A host without others is taken for dead by none.
+/// Checks that time until the daemon stops. A host without other hosts beside it is never taken for dead.
 pub(super) async fn look_on(workers: Arc<Workers>) {
     let mut has_others = false;
     loop {
@@ -28,7 +28,7 @@ pub(super) async fn look_on(workers: Arc<Workers>) {
         }
         let Some(standing) = workers.handle.engine.standing() else { continue };
         if standing.looked < Duration::from_millis(RUNS_CUT_OFF_MS) {
-            // While the store is away, memory may not be shown.
+            // Memory may not be read while the store is away.
             if let Ok(found) = workers.handle.engine.view(HasOthers).await {
                 has_others = found;
             }
@@ -39,7 +39,7 @@ pub(super) async fn look_on(workers: Arc<Workers>) {
 }
 
 impl Once {
-    /// How a run ends that was ordered to.
+    /// Returns the end of a run that was ordered to stop.
     pub(super) fn stopped(&self) -> End {
         if self.order.cut_off.load(Ordering::Acquire) {
             return End::Lost("its host was cut off from the others");
@@ -47,13 +47,13 @@ impl Once {
         End::Stopped(self.order.reason.get().cloned().unwrap_or_default())
     }
 
-    /// Leaves what another host's task has changed and said for that host, before its end is on record there.
+    /// Leaves the changes and the output of another host's task for that host, before the run's end is on record there.
     pub(super) async fn share(&self, task: &Arc<Task>, over: &Over) {
         if task.commit_away().is_none() || matches!(over.end, End::NotStarted(_)) {
             return;
         }
         let (share, id) = (self.workers.share.clone(), task.id().clone());
-        // With the places that it had while the run went on: who has followed it goes on behind what was shown.
+        // The offsets are those of the running time, so that a reader who has followed the run can go on behind the last one.
         let live = self.workers.outputs.get(&id);
         let output = live.map_or_else(|| in_order(&over.output), |it| it.whole());
         match tokio::task::spawn_blocking(move || share(&id, &output)).await {
@@ -64,7 +64,7 @@ impl Once {
     }
 }
 
-/// The output of a run that has left the board: one stream behind the other.
+/// Returns the output of a run that is no longer live: one stream behind the other.
 fn in_order(output: &Output) -> Page {
     let (mut next, mut chunks) = (0, Vec::new());
     for (stream, text) in [(Stream::Out, &output.stdout), (Stream::Err, &output.stderr)] {

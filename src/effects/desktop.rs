@@ -1,8 +1,8 @@
 //! Notices on the desktop: approvals that wait, with buttons to answer them, and tasks that have ended.
 //!
 //! An observer, which carries out no effect: it follows the events and notifies the person, if there is a session bus
-//! with a notification service. Without one, or with one that hangs, nothing waits and nothing fails. Never more than
-//! so many notices come in a minute; the last of them sums up the rest.
+//! with a notification service. If the service is missing or hangs, nothing waits and nothing fails. The number of notices in a
+//! minute has a bound; the last of them sums up the rest.
 //!
 //! A click answers as the person, for exactly what was shown. The bus proves little: every process of the user may
 //! speak on it. So buttons have unguessable names, and the journal marks an answer as `desktop`. The host of an agent that asks
@@ -31,32 +31,32 @@ use provost_domain::{
 
 /// How long the notification service may take for one call.
 const BUS_TIME_MAX: Duration = Duration::from_secs(2);
-/// How long a service that is there, or is not, is believed to stay so.
+/// How long the last finding about the service is trusted.
 const KNOWN_FOR: Duration = Duration::from_secs(30);
 const MINUTE: Duration = Duration::from_secs(60);
-/// How long a crowd is given to gather before it is summed up.
+/// How long notices are collected before a summary is shown.
 const GATHER: Duration = Duration::from_millis(500);
 /// The pause after an answer with an unknown name. A process that guesses at the names of buttons cannot
 /// guess faster than this.
 const GUESS_PAUSE: Duration = Duration::from_millis(50);
-/// Of a text from elsewhere, so many bytes are shown.
+/// How many bytes of a text from elsewhere are shown.
 const SHOWN_BYTES_MAX: usize = 240;
-/// Approvals that have notices at once.
+/// How many approvals may have notices at the same time.
 const OPEN_MAX: usize = 64;
-/// Of these, the questions of hosts that are shown although the minute is full: they wait for seconds only.
+/// How many questions of hosts are shown at once although the minute is full: they wait for seconds only.
 const URGENT_OPEN_MAX: usize = 3;
-/// The verb of such a question, as events name it.
+/// The verb of a host's question, as events name it.
 const PERMISSION: &str = "AskPermission";
 
-/// Something that the person is to be told.
+/// The subject of a notice.
 enum DesktopNotice {
     Approval(ApprovalId),
-    /// One whose asker waits for seconds only.
+    /// An approval whose asker waits for seconds only.
     Urgent(ApprovalId),
     Task(TaskId, Status, Option<&'static str>),
 }
 
-/// One looker-on.
+/// The observer of the events.
 pub(super) struct Desktop {
     handle: EngineHandle,
     parts: DesktopParts,
@@ -68,7 +68,7 @@ pub(super) struct Desktop {
     sum_up_at: Option<Instant>,
 }
 
-/// What is known about the notification service.
+/// The last finding about the notification service.
 #[derive(Default)]
 struct Service {
     known: Option<(Instant, Option<bool>)>,
@@ -76,8 +76,8 @@ struct Service {
 }
 
 impl Service {
-    /// Whether it offers buttons; `None` when there is no service. One question at a time: a service that never
-    /// answers costs one thread, and no notice waits for it twice in a while.
+    /// Checks whether the service offers buttons; `None` if there is no service. Asks one question at a time: a service that never
+    /// answers costs one thread, and delays at most one notice in each [`KNOWN_FOR`].
     async fn has_buttons(&mut self) -> Option<bool> {
         if let Some((at, known)) = self.known
             && at.elapsed() < KNOWN_FOR
@@ -108,7 +108,7 @@ impl Desktop {
         Self { handle, parts, service, shown, open, urgent: HashSet::new(), backlog: (0, 0), sum_up_at: None }
     }
 
-    /// Looks on until the daemon stops.
+    /// Follows the events until the daemon stops.
     pub(super) async fn look_on(mut self) {
         let mut events = self.handle.engine.subscribe_beside_posts();
         let shutdown = self.handle.shutdown.clone();
@@ -134,7 +134,7 @@ impl Desktop {
         }
     }
 
-    /// Approvals from before, and those that went by unseen.
+    /// Shows approvals from before the start, and those whose events were missed.
     async fn catch_up(&mut self) {
         let Ok(waiting) = self.handle.engine.view(Waiting).await else { return };
         self.open.retain(|id, close| {
@@ -188,7 +188,7 @@ impl Desktop {
         }
     }
 
-    /// A task that was taken back takes its question along, without a word of its own.
+    /// Closes the question of a task that was taken back, which has no event of its own.
     async fn close_withdrawn(&mut self) {
         let open: Vec<_> = self.open.keys().copied().collect();
         for approval in open {
@@ -198,7 +198,7 @@ impl Desktop {
         }
     }
 
-    /// Shows it at once while there is room in this minute, else counts it for the summary.
+    /// Shows the notice at once while there is room in this minute; counts it for the summary otherwise.
     async fn tell(&mut self, news: DesktopNotice) {
         let options = *self.parts.options.borrow();
         if !options.enabled {
@@ -270,17 +270,17 @@ impl Desktop {
     }
 }
 
-/// One approval on the desktop.
+/// One approval that is shown on the desktop.
 struct Question {
     handle: EngineHandle,
     person: Principal,
     parked: Arc<Parked>,
     buttons: bool,
-    /// Whether one of them is a yes.
+    /// Whether one of the buttons approves.
     may_allow: bool,
 }
 
-/// What is told of an approval.
+/// Returns the notice of an approval.
 fn approval(id: ApprovalId, verb: &str) -> DesktopNotice {
     match verb == PERMISSION {
         true => DesktopNotice::Urgent(id),
@@ -289,7 +289,7 @@ fn approval(id: ApprovalId, verb: &str) -> DesktopNotice {
 }
 
 impl Question {
-    /// Shows it until it is answered, anywhere, or closed.
+    /// Shows the notice until the approval is answered anywhere, or the notice is closed.
     async fn put(self, close: CancellationToken) {
         let secret = uuid::Uuid::new_v4().simple().to_string();
         let (yes, no) = (format!("approve-{secret}"), format!("deny-{secret}"));
@@ -314,14 +314,14 @@ impl Question {
                     self.answer(Verdict::Denied).await;
                     break;
                 }
-                // Put away by the person, who can still answer elsewhere.
+                // The person has closed it, and can still answer elsewhere.
                 Some(NotificationResponse::Closed(_)) => return,
                 // A click beside the buttons, or a guess at their names.
                 Some(_) => tokio::time::sleep(GUESS_PAUSE).await,
                 None => break,
             }
         }
-        // A service that hangs keeps its notice.
+        // A notice of a service that hangs stays.
         let _late = timeout(BUS_TIME_MAX, notification.close_async()).await;
     }
 
@@ -343,7 +343,7 @@ impl Question {
     }
 }
 
-/// What the person does with a notice first; `None` when it is to be closed.
+/// Returns the person's first response to a notice; `None` when the daemon closes the notice, or no response can come.
 async fn first_response(
     notification: &Arc<NotificationHandle>,
     close: &CancellationToken,
@@ -365,7 +365,7 @@ async fn first_response(
     response
 }
 
-/// `None` when the service does not take it in time.
+/// Shows a notice; `None` when the service does not take it in time.
 async fn put_up(notice: Notification) -> Option<NotificationHandle> {
     match timeout(BUS_TIME_MAX, notice.show_async()).await {
         Ok(Ok(notification)) => Some(notification),
@@ -391,7 +391,7 @@ async fn task_ended(handle: EngineHandle, task: TaskId, status: Status, reason: 
     drop(put_up(notice).await);
 }
 
-/// What is asked: our words and the daemon's facts first, the asker's words last and quoted.
+/// Returns the text of a question: our words and the daemon's facts first, the asker's words last and quoted.
 fn facts(parked: &Parked) -> String {
     let (who, rule, reason) = (parked.who.agent(), &parked.rule, &parked.reason);
     let what = match &parked.command {
@@ -423,7 +423,7 @@ fn facts(parked: &Parked) -> String {
     text
 }
 
-/// A text from elsewhere on one line, cut, in which nothing hides and nothing marks up what is around it.
+/// Returns a text from elsewhere on one line, cut, without hidden signs and without markup.
 fn shown(text: &str) -> String {
     let in_line = |it: char| match it {
         '«' => '‹',

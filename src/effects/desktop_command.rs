@@ -1,12 +1,12 @@
-//! The commands by which macOS and Windows show a notice. What is shown travels as arguments or variables and never as part of a
-//! script, so that no text is code.
+//! The commands by which macOS and Windows show a notice. The texts of a notice travel as arguments or variables and never as part of
+//! a script, so that no text is code.
 
 /// A system that shows notices by a command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum DesktopSystem {
-    /// Shows them by `osascript`; a click opens nothing.
+    /// macOS, which shows notices by `osascript`; a click opens nothing.
     MacOs,
-    /// Shows them by PowerShell; a click opens the page.
+    /// Windows, which shows notices by PowerShell; a click opens the page.
     Windows,
 }
 
@@ -15,7 +15,7 @@ pub enum DesktopSystem {
 pub struct DesktopCommand {
     /// The program, by its whole path.
     pub program: String,
-    /// Its arguments.
+    /// The program's arguments.
     pub args: Vec<String>,
     /// Variables that the program gets in addition to those of the daemon.
     pub variables: Vec<(&'static str, String)>,
@@ -24,11 +24,11 @@ pub struct DesktopCommand {
 /// The program of macOS that runs a line of AppleScript.
 const OSASCRIPT: &str = "/usr/bin/osascript";
 
-/// Below the folder of Windows.
+/// The path of PowerShell below the folder of Windows.
 const POWERSHELL: &str = r"System32\WindowsPowerShell\v1.0\powershell.exe";
 
-/// Shows a toast whose texts are nodes of text, and never markup. The name is PowerShell's own: programs that were not installed have
-/// none, and a toast without a name is not shown.
+/// The script that shows a toast, whose texts are nodes of text, and never markup. The name is PowerShell's own: programs that were not
+/// installed have none, and Windows shows no toast without a name.
 const TOAST: &str = r"
 $ErrorActionPreference = 'Stop'
 [void][Windows.UI.Notifications.ToastNotificationManager, Windows.UI.Notifications, ContentType = WindowsRuntime]
@@ -46,7 +46,7 @@ $name = '{1AC14E77-02E7-4E5D-B744-2EB1AE5198B7}\WindowsPowerShell\v1.0\powershel
 ";
 
 impl DesktopSystem {
-    /// This system, if it is one of them.
+    /// Returns this system; `None` on any other system.
     pub fn here() -> Option<Self> {
         match std::env::consts::OS {
             "macos" => Some(Self::MacOs),
@@ -55,7 +55,7 @@ impl DesktopSystem {
         }
     }
 
-    /// The command that shows a notice. `folder` is that of Windows, where it is one.
+    /// Returns the command that shows a notice. `folder` is the folder of Windows, and unused on macOS.
     pub fn command(self, folder: &str, title: &str, text: &str, link: Option<&str>) -> DesktopCommand {
         let words = |words: &[&str]| words.iter().map(|it| (*it).to_owned()).collect();
         match self {

@@ -1,4 +1,4 @@
-//! Notices on the desktop of systems without a session bus: macOS and Windows show them by a command of theirs.
+//! Notices on the desktop of systems without a session bus: macOS and Windows show them by a command of their own.
 //!
 //! They lead to the approval and have no button that answers: the daemon could not tell who has pressed it. Where there is no such
 //! command, or it fails, the log says so, and nothing waits and nothing else fails.
@@ -22,22 +22,22 @@ use provost_domain::{Event, EventKind};
 const MINUTE: Duration = Duration::from_secs(60);
 /// How long the command may take to show one notice.
 const SHOWN_WITHIN: Duration = Duration::from_secs(15);
-/// How long a command that has failed is not tried again.
+/// How long a command is not tried again after a failure.
 const BROKEN_FOR: Duration = Duration::from_secs(10 * 60);
-/// Of a text from elsewhere, so many bytes are shown; no notice of these systems shows more.
+/// How many bytes of a text from elsewhere are shown; no notice of these systems shows more.
 const SHOWN_BYTES_MAX: usize = 200;
 
-/// One looker-on.
+/// The observer of the events.
 pub(super) struct Desktop {
     handle: EngineHandle,
     parts: DesktopParts,
     shown: VecDeque<Instant>,
-    /// Notices that found no room in their minute.
+    /// The number of notices that the bound for one minute left out.
     left_out: u32,
     broken_until: Option<Instant>,
 }
 
-/// What is shown.
+/// The texts of a notice.
 struct Shown {
     title: String,
     text: String,
@@ -49,7 +49,7 @@ impl Desktop {
         Self { handle, parts, shown: VecDeque::new(), left_out: 0, broken_until: None }
     }
 
-    /// Looks on until the daemon stops.
+    /// Follows the events until the daemon stops.
     pub(super) async fn look_on(mut self) {
         let Some(system) = DesktopSystem::here() else {
             let os = std::env::consts::OS;
@@ -67,7 +67,7 @@ impl Desktop {
                     Ok(event) => if let Some(news) = self.news(&event).await {
                         self.tell(system, news).await;
                     },
-                    // What went by unseen is in the list of approvals.
+                    // An approval whose event was missed is in the list of approvals.
                     Err(RecvError::Lagged(_)) => {}
                     Err(RecvError::Closed) => return,
                 },
@@ -115,7 +115,7 @@ impl Desktop {
         })
     }
 
-    /// Shows it while there is room in this minute; the next one that is shown says how many were not.
+    /// Shows the notice while there is room in this minute; the next notice that is shown says how many were left out.
     async fn tell(&mut self, system: DesktopSystem, news: Shown) {
         let options = *self.parts.options.borrow();
         let now = Instant::now();
@@ -165,7 +165,7 @@ async fn show(system: DesktopSystem, title: &str, text: &str, link: Option<&str>
     }
 }
 
-/// A text from elsewhere on one line, cut, in which nothing hides.
+/// Returns a text from elsewhere on one line, cut, without hidden signs.
 fn line(text: &str) -> String {
     let text: String = text.trim().chars().map(|it| if it.is_whitespace() { ' ' } else { it }).collect();
     clipped(&visible(&text), SHOWN_BYTES_MAX)

@@ -1,4 +1,4 @@
-//! What notices on the desktop need, on every system.
+//! The options of notices on the desktop, for every system.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use tokio::sync::watch;
 
 use provost_domain::Principal;
 
-/// Which ends of tasks are told.
+/// The tasks whose ends are shown.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TaskNotices {
     /// The ends of all tasks.
@@ -20,15 +20,15 @@ pub enum TaskNotices {
 /// The configuration of notices.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DesktopOptions {
-    /// Whether there are any.
+    /// Whether any notice is shown.
     pub enabled: bool,
-    /// Whether approvals can be answered from them.
+    /// Whether a person can answer approvals from notices.
     pub answer: bool,
-    /// Whether that includes a yes to a tool of a host.
+    /// Whether such an answer can allow a tool of a host.
     pub answer_permissions: bool,
-    /// Which ends of tasks are told.
+    /// The tasks whose ends are shown.
     pub tasks: TaskNotices,
-    /// How many come in a minute at most.
+    /// The most notices in a minute.
     pub per_minute: u32,
 }
 
@@ -41,6 +41,6 @@ pub struct DesktopParts {
     pub person: Principal,
     /// The options, as the configuration has them now.
     pub options: watch::Receiver<DesktopOptions>,
-    /// Where a notice leads that has no button.
+    /// The address that a notice without buttons leads to.
     pub page: PageAddress,
 }

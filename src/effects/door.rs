@@ -1,4 +1,4 @@
-//! The way from inside a jail to the daemon: opened for one run, closed with it.
+//! The way from inside a jail to the daemon: opened for one run, closed with that run.
 //!
 //! The door's protocol defines its messages; this module only makes the door, hands it to the jail, and removes it.
 
@@ -16,37 +16,37 @@ use provost_jail::{DoorSocket, Draft, Handle, find_place};
 /// Opens a door for a task's run, within the runtime.
 pub type OpenDoor = Arc<dyn Fn(&Task, Tier) -> io::Result<WorkersDoor> + Send + Sync>;
 
-/// A door that is open. It closes when this is dropped.
+/// An open door. It closes when this is dropped.
 #[derive(Debug)]
 pub struct WorkersDoor {
-    /// How the worker reaches it.
+    /// How the worker reaches the door.
     pub entrance: DoorSocket,
     /// The worker's end of [`DoorSocket::Inherited`].
     pub socket: Option<Handle>,
     /// Variables that name the door to the worker.
     pub environment: Vec<(&'static str, String)>,
-    /// Closes the door when it is dropped.
+    /// The guard that closes the door when it is dropped.
     pub stop: DropGuard,
-    /// Ends when nothing is served any more and everything is on record.
+    /// The task that ends when no connection is served any more and everything is on record.
     pub served: JoinHandle<()>,
 }
 
 impl WorkersDoor {
-    /// A door that closes through `stop`.
+    /// Makes a door that `stop` closes.
     pub fn new(entrance: DoorSocket, stop: CancellationToken, served: JoinHandle<()>) -> Self {
         Self { entrance, socket: None, environment: Vec::new(), stop: stop.drop_guard(), served }
     }
 
-    /// Takes what was sent before, and admits no further connection.
+    /// Serves the messages that were sent before, and admits no further connection.
     pub(super) async fn close(self) {
         let Self { stop, served, socket, .. } = self;
         drop((stop, socket));
-        // It ends by itself soon, or has panicked and is closed all the same.
+        // The server ends by itself soon; if it has panicked, the door is closed, too.
         let _ended = served.await;
     }
 }
 
-/// Shows the worker its door, and the program with which a script speaks there.
+/// Shows the worker its door, and the program by which a script speaks there.
 pub(super) fn show(draft: &mut Draft, door: &WorkersDoor, program: Option<&PathBuf>) -> Result<(), Failure> {
     for (name, value) in &door.environment {
         draft.environment.set(name, value).map_err(jail_refused)?;

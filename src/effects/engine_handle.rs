@@ -1,4 +1,4 @@
-//! Shared by all effects: the engine, to which results go, and the token that ends all effects.
+//! The state that all effects share: the engine, to which results go, and the token that ends all effects.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use provost_domain::{
 };
 use provost_engine::{Clock, Engine, SystemClock};
 
-/// Longer than a daemon lives: a worker that is switched off waits for its switch alone.
+/// Longer than any daemon lives: the wait of a worker that is switched off has no deadline.
 pub(super) const FOR_EVER: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
 /// The way of every effect back to the core. Cheap to clone.
@@ -25,9 +25,9 @@ pub(super) struct EngineHandle {
     pub(super) engine: Engine,
     /// The principal of the daemon itself, which reports results.
     pub(super) system: Principal,
-    /// Ends everything that is being carried out.
+    /// Cancels everything that is being carried out.
     pub(super) shutdown: CancellationToken,
-    /// Everything that is being carried out.
+    /// Tracks everything that is being carried out.
     pub(super) tracker: TaskTracker,
 }
 
@@ -36,7 +36,7 @@ impl EngineHandle {
         Self { engine, system, shutdown: CancellationToken::new(), tracker: TaskTracker::new() }
     }
 
-    /// An effect needs nothing more.
+    /// Settles an effect: it needs nothing more.
     pub(super) async fn settle(&self, effect: EffectId) {
         self.tell(SettleEffect { effect }).await.ok();
     }
@@ -50,19 +50,19 @@ impl EngineHandle {
         reply.inspect_err(|refusal| tracing::warn!(%refusal, "an effect's word was not taken"))
     }
 
-    /// The task as it stands, with the tier that its worker gets; `None` when it is finished.
+    /// Returns the task and the tier of the task's worker; `None` if the task is finished.
     pub(super) async fn look(&self, task: &TaskId) -> Result<Option<(Arc<Task>, Option<Tier>)>, Refusal> {
         self.persist(|| self.engine.view(TaskAndTier(task.clone()))).await
     }
 
-    /// Whether a worker may begin what it has taken on. A core that does not answer is asked again when it
-    /// is told of the start.
+    /// Checks whether a worker is switched on and may begin its task. True if the core does not answer: it decides
+    /// when the start is reported.
     pub(super) async fn begins(&self, worker: &AgentId) -> bool {
         let switch = self.persist(|| self.engine.view(OneSwitch(worker.clone()))).await;
         switch.unwrap_or_default() == Switch::On
     }
 
-    /// Waits until it does.
+    /// Waits until the worker may begin.
     pub(super) async fn until_it_begins(&self, worker: &AgentId) {
         let switched = |event: &Event| matches!(&event.kind, EventKind::WorkerSwitched { worker: it, .. } if it == worker);
         let begins = || async { Ok(self.begins(worker).await.then_some(())) };
@@ -73,12 +73,12 @@ impl EngineHandle {
         }
     }
 
-    /// Whether the worker's pool has a place; tasks of other hosts may have all of them.
+    /// Checks whether the worker's pool has a place; tasks of other hosts may have all of them.
     pub(super) async fn has_place_in_pool(&self, worker: &AgentId) -> bool {
         self.look_at(PoolHasPlace(worker.clone())).await.unwrap_or(true)
     }
 
-    /// Waits until it has.
+    /// Waits until the worker's pool has a place.
     pub(super) async fn until_its_pool_has_place(&self, worker: &AgentId) {
         let ended = |event: &Event| {
             matches!(
@@ -93,12 +93,12 @@ impl EngineHandle {
         }
     }
 
-    /// Anything else that memory knows.
+    /// Returns any other view of the core's memory.
     pub(super) async fn look_at<V: View + Clone>(&self, view: V) -> Result<V::Out, Refusal> {
         self.persist(|| self.engine.view(view.clone())).await
     }
 
-    /// Asks until the core takes the request.
+    /// Repeats a request until the core takes it.
     pub(super) async fn persist<T, F>(&self, ask: impl FnMut() -> F) -> Result<T, Refusal>
     where
         F: Future<Output = Result<T, Refusal>>,
@@ -107,12 +107,12 @@ impl EngineHandle {
     }
 }
 
-/// The time, for what a run tells about itself.
+/// Returns the current time, for the spans and notes of a run.
 pub(super) fn now() -> Timestamp {
     SystemClock.now()
 }
 
-/// One unfinished task, and how the configuration wants its worker confined.
+/// The view of an unfinished task and the tier of its worker.
 struct TaskAndTier(TaskId);
 
 impl View for TaskAndTier {

@@ -1,8 +1,8 @@
 //! Asks git which programs it would run from within a workspace, and where it would look for other repositories.
 //! Blocking.
 //!
-//! `git config --list` reads configuration and does nothing else: no hook, no file system monitor, no driver, no
-//! pager is started by it. Its answer includes the user's and the system's configuration, and included files.
+//! `git config --list` only reads configuration: it starts no hook, no file system monitor, no driver and no
+//! pager. Its answer includes the user's and the system's configuration, and included files.
 //! `git ls-files` reads the index, in each of its forms and at any place; the call switches off a configured monitor,
 //! and git fetches and writes nothing.
 
@@ -59,7 +59,7 @@ const PROGRAMS: [&str; 28] = [
 /// Keys whose values are folders from which repositories and hooks are made.
 const FOLDERS: [&str; 1] = ["init.templatedir"];
 
-/// Keys whose values are files that lead to programs, or say what git shows or trusts.
+/// Keys whose values are files that lead to programs, or that decide what git shows or trusts.
 const FILES: [&str; 5] = [
     "core.attributesfile",
     "core.excludesfile",
@@ -71,29 +71,29 @@ const FILES: [&str; 5] = [
 /// Beginnings of keys whose values are programs.
 const PROGRAM_SECTIONS: [&str; 2] = ["pager.", "sendemail."];
 
-/// Files and folders that git's configuration names, absolute and as it names them; each with what stands in
-/// for it where it is missing.
+/// Files and folders that git's configuration names, as absolute paths under the names that it uses; each with
+/// the placeholder that it gets if it is missing.
 pub(super) type Named = BTreeMap<PathBuf, Missing>;
 
-/// What a configuration means that git itself cannot read.
+/// The effect of a configuration that git itself cannot read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Unreadable {
-    /// The user is to mend it first.
+    /// The worker is refused, and the user has to mend the configuration first.
     IsRefused,
-    /// Git runs nothing there, and no worker can mend it.
+    /// The configuration is ignored: git runs nothing there, and no worker can mend it.
     RunsNothing,
 }
 
-/// Asks git. Empty where there is no git.
+/// Asks git for the programs and files that its configuration names. Empty if there is no git.
 ///
 /// # Errors
-/// A sentence when git cannot be asked, or not in time: then it is not known what it would run.
+/// A sentence when git cannot be asked, or not in time: then the programs that it would run are unknown.
 pub(super) fn named_by_git(
     root: &Path,
     (unreadable, is_bare): (Unreadable, bool),
     seeker: &mut Seeker<'_>,
 ) -> Result<Named, String> {
-    // The workspace may be a folder of the repository; names are from the repository's top.
+    // The workspace may be a folder of the repository; names count from the repository's top.
     let is_top = |folder: &&Path| std::fs::symlink_metadata(folder.join(".git")).is_ok();
     let (at, list): (&Path, &[&str]) = match root.ancestors().find(is_top) {
         _ if is_bare => (root, &["--git-dir", ".", "config", "--list", "--show-origin", "-z"]),
@@ -119,7 +119,7 @@ pub(super) fn named_by_git(
     let home = std::env::var_os("HOME").map(PathBuf::from).unwrap_or_default();
     let tree = work_tree_of(&answer, root, &home).unwrap_or_else(|| root.to_path_buf());
     let mut named = read(&answer, (root, &tree), seeker);
-    // What is included under a condition that does not hold at present is not in that answer, nor what that includes.
+    // The answer lacks files whose condition of inclusion does not hold at present, and the files that those include.
     let is_new =
         |it: &(PathBuf, Missing), seen: &BTreeSet<PathBuf>| it.1 == Missing::File && !seen.contains(&it.0);
     let mut seen = origins(&answer, root, &home);
@@ -139,7 +139,7 @@ pub(super) fn named_by_git(
     Ok(named)
 }
 
-/// All that the configuration of a work tree says, as git prints it.
+/// Returns the whole configuration of a work tree, as git prints it.
 ///
 /// # Errors
 /// A sentence when git cannot be asked.
@@ -150,14 +150,14 @@ pub(super) fn words_of_configuration(top: &Path) -> Result<Vec<u8>, String> {
     }
 }
 
-/// Files that an answer is from.
+/// Returns the configuration files that an answer is from.
 fn origins(answer: &[u8], root: &Path, home: &Path) -> BTreeSet<PathBuf> {
     let text = String::from_utf8_lossy(answer);
     let files = text.split('\0').step_by(2).filter_map(|it| it.strip_prefix("file:"));
     files.map(|file| absolute(root, home, file)).collect()
 }
 
-/// Where the work tree is, if a repository says that it is elsewhere: git starts programs there.
+/// Returns the work tree, if a repository says that it is elsewhere: git starts programs there.
 fn work_tree_of(answer: &[u8], root: &Path, home: &Path) -> Option<PathBuf> {
     let text = String::from_utf8_lossy(answer);
     let mut parts = text.split('\0');
@@ -171,7 +171,7 @@ fn work_tree_of(answer: &[u8], root: &Path, home: &Path) -> Option<PathBuf> {
     found
 }
 
-/// Git's answer about its configuration, or the exit status with which it failed.
+/// Returns git's answer about the configuration, or the exit status with which git failed.
 fn config_of(asked: Command) -> Result<Result<Vec<u8>, ExitStatus>, String> {
     answer_of(asked, |stdout| {
         let mut answer = Vec::new();
@@ -184,14 +184,14 @@ fn config_of(asked: Command) -> Result<Result<Vec<u8>, ExitStatus>, String> {
     })
 }
 
-/// A program that is not there.
+/// The path of a program that does not exist.
 const NONE: &str = "/nonexistent/git";
 
-/// Git as it is asked in a folder of a workspace. Of the daemon's environment it gets only where the
-/// user's configuration is.
+/// Returns the command that asks git in a folder of a workspace. From the daemon's environment it gets only the places of the
+/// user's configuration, and `PATH`.
 fn git(outer: &Path, folder: &Path, args: &[&str]) -> Command {
-    // One that a worker may have put into a folder of the user's `PATH` that lies in the workspace is none of ours; nor is one
-    // in the main checkout, where the workspace is a work tree of it.
+    // A `git` in a folder of `PATH` that lies in the workspace may be a worker's, and is not used; neither is one in the main
+    // checkout, if the workspace is a work tree of it.
     let repository = own_repository(outer);
     let inside: Vec<&Path> =
         [Some(outer), repository.as_deref().and_then(Path::parent)].into_iter().flatten().collect();
@@ -207,13 +207,13 @@ fn git(outer: &Path, folder: &Path, args: &[&str]) -> Command {
     git
 }
 
-/// The question about an index.
+/// The arguments that list an index.
 const LIST: [&str; 5] = ["-c", "core.fsmonitor=false", "ls-files", "--stage", "-z"];
 
-/// Where the index of a work tree has other repositories, from its top. Empty where there is no git.
+/// Returns the paths of other repositories in the index of a work tree, from its top. Empty if there is no git.
 ///
 /// # Errors
-/// A sentence when that is not known.
+/// A sentence when they are unknown.
 pub(super) fn submodules(
     outer: &Path,
     work_tree: &Path,
@@ -222,7 +222,7 @@ pub(super) fn submodules(
     let why = match (answer_of(git(outer, work_tree, &LIST), links), unreadable) {
         (Ok(Ok(links)), _) => return Ok(links),
         (Ok(Err(_)), Unreadable::RunsNothing) => return Ok(BTreeSet::new()),
-        // What git itself takes for no repository has no index that any command of the user's would read.
+        // A folder that git does not take for a repository has no index that a command of the user's would read.
         (Ok(Err(_)), Unreadable::IsRefused) if !is_work_tree(outer, work_tree) => return Ok(BTreeSet::new()),
         (Ok(Err(status)), Unreadable::IsRefused) => format!("`git ls-files` ended with {status}"),
         (Err(why), _) => why,
@@ -235,7 +235,7 @@ pub(super) fn submodules(
     ))
 }
 
-/// What puts an index right that cannot be read.
+/// Returns the sentence with the commands that repair an unreadable index.
 fn mended(outer: &Path, work_tree: &Path) -> Option<String> {
     let file = answer_of(git(outer, work_tree, &["rev-parse", "--git-path", "index"]), |stdout| {
         let mut file = String::new();
@@ -251,7 +251,7 @@ fn mended(outer: &Path, work_tree: &Path) -> Option<String> {
     ))
 }
 
-/// The file of a configuration that git cannot read, and the line as people are shown it.
+/// Returns the sentence that names the configuration file that git cannot read.
 fn unreadable_file(outer: &Path, top: &Path) -> Option<String> {
     let home = std::env::var_os("HOME").map(PathBuf::from).unwrap_or_default();
     let git_dir = top.join(".git");
@@ -268,17 +268,17 @@ fn unreadable_file(outer: &Path, top: &Path) -> Option<String> {
     Some(format!("{file} is not what git can read: `git config --file {file} --list` names the line"))
 }
 
-/// Whether git takes a folder for a work tree at all.
+/// Checks whether git takes a folder for a work tree at all.
 fn is_work_tree(outer: &Path, folder: &Path) -> bool {
     let asked = answer_of(git(outer, folder, &["rev-parse", "--is-inside-work-tree"]), |stdout| {
         std::io::copy(&mut stdout.take(GIT_ENTRY_BYTES_MAX), &mut std::io::sink())
             .map_err(|err| err.to_string())
     });
-    // Where that is not known, it may be one.
+    // If that is unknown, it may be one.
     !matches!(asked, Ok(Err(_)))
 }
 
-/// Whether the index of a work tree has anything in a folder, by its path from there. `None` where that is not known.
+/// Checks whether the index of a work tree has an entry in a folder, by its path from there. `None` if that is unknown.
 pub(super) fn has_in_its_index(work_tree: &Path, folder: &str) -> Option<bool> {
     let folder = format!(":(literal){folder}");
     let listed = git(work_tree, work_tree, &[LIST.as_slice(), &["--", &folder]].concat());
@@ -289,7 +289,7 @@ pub(super) fn has_in_its_index(work_tree: &Path, folder: &str) -> Option<bool> {
     any.ok()?.ok()?
 }
 
-/// Those entries of an index that lead to other repositories.
+/// Returns the paths of the entries of an index that lead to other repositories.
 fn links(stdout: ChildStdout) -> Result<BTreeSet<String>, String> {
     let mut links = BTreeSet::new();
     let mut all = BufReader::new(stdout.take(GIT_LIST_BYTES_MAX));
@@ -298,7 +298,7 @@ fn links(stdout: ChildStdout) -> Result<BTreeSet<String>, String> {
         entry.clear();
         let one = all.by_ref().take(GIT_ENTRY_BYTES_MAX).read_until(0, &mut entry);
         one.map_err(|err| err.to_string())?;
-        // The last one ends with a zero, too.
+        // Each entry ends with a zero, the last one too.
         match entry.pop() {
             None if all.get_ref().limit() > 0 => return Ok(links),
             Some(0) if links.len() <= GIT_LINKS_MAX => {}
@@ -313,8 +313,8 @@ fn links(stdout: ChildStdout) -> Result<BTreeSet<String>, String> {
     }
 }
 
-/// What a program prints, or the exit status of a program that failed. Empty where there is no such program,
-/// since that runs nothing either.
+/// Returns the output of a program, or the exit status of a program that failed. Empty if there is no such program,
+/// since nothing runs then.
 fn answer_of<T: Default + Send + 'static>(
     mut program: Command,
     read: impl FnOnce(ChildStdout) -> Result<T, String> + Send + 'static,
@@ -328,11 +328,11 @@ fn answer_of<T: Default + Send + 'static>(
     if let Some(stdout) = child.stdout.take() {
         // Ends when the program does, at the latest when it is killed.
         let reads = std::thread::Builder::new().name("git".into()).spawn(move || {
-            // Who does not listen any more has given up.
+            // A receiver that is gone has given up waiting.
             let _unheard = tell.send(read(stdout));
         });
         if let Err(err) = reads {
-            // It has ended by itself if this fails.
+            // This fails only if the program has ended by itself.
             let _ended = child.kill();
             child.wait().map_err(|err| err.to_string())?;
             return Err(format!("it could not be listened to: {err}"));
@@ -343,7 +343,7 @@ fn answer_of<T: Default + Send + 'static>(
         Ok(answer) => answer,
     };
     if answer.is_err() {
-        // It has ended by itself if this fails.
+        // This fails only if the program has ended by itself.
         let _ended = child.kill();
     }
     let status = child.wait().map_err(|err| err.to_string())?;
@@ -369,7 +369,7 @@ fn read(answer: &[u8], (root, tree): (&Path, &Path), seeker: &mut Seeker<'_>) ->
             seeker.hooks_in(&hooks, tree);
             named.insert(hooks, Missing::Directory);
         } else if is_include {
-            // Also where its condition does not hold at present: a worker may bring that about.
+            // Included files also count if their condition does not hold at present: a worker may make it hold.
             named.insert(seeker.at(folder, value), Missing::File);
         } else if FOLDERS.contains(&key) {
             named.insert(seeker.at(tree, value), Missing::Directory);
@@ -389,7 +389,7 @@ fn read(answer: &[u8], (root, tree): (&Path, &Path), seeker: &mut Seeker<'_>) ->
     named
 }
 
-/// A path as git reads it, without `.` and, by its words, without `..`.
+/// Returns a path as git reads it, without `.` and, by its words alone, without `..`.
 pub(super) fn absolute(folder: &Path, home: &Path, text: &str) -> PathBuf {
     let path = match text.strip_prefix("~/") {
         Some(below) => home.join(below),

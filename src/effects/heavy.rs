@@ -1,4 +1,4 @@
-//! Finds what makes a directory too large for a copy, for the sentence that says so. Blocking.
+//! Finds the files or the folder that make a directory too large for a copy, and names them in the error. Blocking.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use provost_domain::Failure;
 use provost_system::walk::{Bound, Bounds, Entry, Folder, Name, Step, Unread, Visitor, walk};
 use provost_workspace::copy::NoCopy;
 
-/// The largest files of a directory, and the folder that has most in it.
+/// The largest files of a directory, and the folder that has the most entries.
 #[derive(Debug, Default)]
 struct Heavy {
     directory: PathBuf,
@@ -21,7 +21,7 @@ struct Heavy {
     folder: Option<(usize, PathBuf)>,
 }
 
-/// Why a worker does not get its copy, with what is too large in its directory, and what to do about that.
+/// Returns the failure of a worker that gets no copy: the reason, the largest files or folder, and a command that helps.
 pub(super) fn no_copy(why: &NoCopy, root: &Path, directory: &Path) -> Failure {
     let is_large = matches!(why, NoCopy::TooLarge);
     if !is_large && !matches!(why, NoCopy::TooMany | NoCopy::TooManyFiles) {
@@ -42,7 +42,7 @@ pub(super) fn no_copy(why: &NoCopy, root: &Path, directory: &Path) -> Failure {
     jail_refused(format!("{why}; {named}{}", put_right(root, &all, is_large).unwrap_or_default()))
 }
 
-/// The command for what git knows nothing of: that is more often a worker's than a person's.
+/// Returns the command that removes files which git does not know: those are more often a worker's than a person's.
 fn put_right(root: &Path, all: &[PathBuf], are_files: bool) -> Option<String> {
     let is_unknown = |it: &&PathBuf| {
         let below = it.strip_prefix(root).ok().and_then(Path::to_str).filter(|it| !it.is_empty());
@@ -57,11 +57,11 @@ fn put_right(root: &Path, all: &[PathBuf], are_files: bool) -> Option<String> {
 }
 
 impl Heavy {
-    /// Looks as deep as a copy goes, and at twice as much.
+    /// Looks as deep as a copy goes, at twice as many entries.
     fn look(&mut self) {
         let Ok(top) = Dir::open_ambient_dir(&self.directory, ambient_authority()) else { return };
         let bounds = Bounds { entries: 2 * COPY_ENTRIES_MAX, depth: COPY_DEPTH_MAX + 1, until: None };
-        // What was found until the bound is named.
+        // The files found before the bound are named all the same.
         let _seen = walk(self, (top, OsStr::new("")), (), bounds);
     }
 
@@ -74,7 +74,7 @@ impl Heavy {
     }
 }
 
-/// There is more than is looked at.
+/// Stops the walk: there are more entries than the bound.
 struct Enough;
 
 impl Visitor for Heavy {
@@ -91,7 +91,7 @@ impl Visitor for Heavy {
     }
 
     fn entry(&mut self, at: Entry<'_>, _here: &mut ()) -> Result<Step<()>, Enough> {
-        // Of the entry itself, and of nothing that a link leads to.
+        // The metadata is that of the entry itself, and never that of a link's target.
         let Ok(meta) = at.metadata() else { return Ok(Step::Over) };
         if meta.is_file() {
             self.file(meta.len(), self.directory.join(at.path()));
@@ -112,7 +112,7 @@ impl Visitor for Heavy {
     }
 }
 
-/// A path as a shell takes it; `None` for one that a worker may have chosen to be misread.
+/// Returns a path as a shell reads it; `None` for a path that a worker may have chosen to be misread.
 pub(super) fn typed(path: &Path) -> Option<String> {
     let text = path.to_str()?;
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+@,:".contains(c);

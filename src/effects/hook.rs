@@ -1,4 +1,4 @@
-//! Carrying out the effects `RunHook` and `SignalAck`.
+//! Carries out the effects `RunHook` and `SignalAck`.
 //!
 //! ```text
 //!   [owed] --a place is free--> [running] --it ends, or its time does--> settled
@@ -36,15 +36,15 @@ use provost_domain::{Notice, State};
 /// The command that runs for every notification.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct HookCommand {
-    /// For a login shell.
+    /// The command line, for a login shell.
     pub line: String,
-    /// How long it may run.
+    /// How long the command may run.
     pub timeout: Duration,
     /// Variables that the configuration adds.
     pub env: BTreeMap<String, String>,
 }
 
-/// The message for a hook: variables, and the whole of it as the content of a file.
+/// The message for a hook: variables, and the whole message as the content of a file.
 pub type HookMessage = (Vec<(&'static str, String)>, String);
 
 /// The parts of the daemon that hooks need.
@@ -59,11 +59,11 @@ pub struct HookParts {
     pub root: PathBuf,
     /// The executable that calls [`keep_if_asked`](super::keep_if_asked) first.
     pub executable: PathBuf,
-    /// Hooks that may run at once; at least one. The others wait.
+    /// The number of hooks that may run at once; at least one. The others wait.
     pub concurrent: usize,
 }
 
-/// Names taken over from the daemon's environment: whose machine it is, its language, and the way to its desktop.
+/// Names of variables that hooks get from the daemon's environment: the user, the language, and the way to the desktop.
 const TAKEN_OVER: [&str; 25] = [
     "COLORTERM",
     "DBUS_SESSION_BUS_ADDRESS",
@@ -92,7 +92,7 @@ const TAKEN_OVER: [&str; 25] = [
     "XDG_STATE_HOME",
 ];
 
-/// A hook that is owed, from our point of view.
+/// A hook that is owed, as this module sees it.
 struct PendingHook {
     effect: EffectId,
     task: TaskId,
@@ -108,7 +108,7 @@ pub(super) struct Hooks {
     known: Mutex<HashMap<TaskId, Vec<Arc<PendingHook>>>>,
 }
 
-/// How a run came to its end.
+/// The end of a run.
 enum End {
     Code(i32),
     TimedOut(Duration),
@@ -127,7 +127,7 @@ impl Hooks {
         hooks
     }
 
-    /// Removes what an earlier daemon left behind. Before the first run.
+    /// Removes the leftovers of an earlier daemon. Runs before the first hook.
     pub(super) async fn sweep(&self) {
         let folder = self.parts.folder.clone();
         if let Ok(Err(error)) = tokio::task::spawn_blocking(move || sweep(&folder)).await {
@@ -135,16 +135,16 @@ impl Hooks {
         }
     }
 
-    /// A run is owed.
+    /// Queues a hook that is owed.
     pub(super) fn run(&self, effect: EffectId, task: TaskId) {
         let (acked, over) = (CancellationToken::new(), CancellationToken::new());
         let known = Arc::new(PendingHook { effect, task: task.clone(), acked, over });
         self.known().entry(task).or_default().push(known.clone());
-        // The receiver goes only when the daemon stops; then it stays owed.
+        // The receiver is gone only when the daemon stops; then the hook stays owed.
         let _stopping = self.queue.send(known);
     }
 
-    /// A release is owed, to every hook of the task that was owed before.
+    /// Releases every hook of the task that was owed before this release.
     pub(super) fn signal(self: &Arc<Self>, effect: EffectId, task: &TaskId) {
         let waiting = self.known().get(task).cloned().unwrap_or_default();
         waiting.iter().for_each(|hook| hook.acked.cancel());
@@ -187,14 +187,14 @@ impl Hooks {
 
     async fn carry_out(self: Arc<Self>, hook: Arc<PendingHook>, _place: OwnedSemaphorePermit) {
         let found = self.handle.look_at(OwedHook(hook.effect)).await;
-        // The core cannot say whether it is owed while the daemon stops: then it stays so.
+        // If the daemon stops, the core cannot say whether the hook is owed: then it stays so.
         if let Ok(Some(notice)) = found {
             let end = self.run_once(&hook, notice).await;
             if let Some(trouble) = end.trouble() {
                 tracing::warn!("hook {trouble}");
                 let details = json!({ "effect": hook.effect, "why": trouble });
                 let (what, subject) = ("hook.failed".into(), hook.task.as_str().into());
-                // Worth knowing, and no reason to run it again.
+                // The trouble goes on record, and is no reason to run the hook again.
                 let record = Record { what, subject, details: Json::from_value(&details) };
                 let _busy = self.handle.tell(record).await;
             }
@@ -235,12 +235,12 @@ impl Hooks {
         end
     }
 
-    /// An environment made from nothing. What is documented wins over what the configuration adds.
+    /// Makes the environment from nothing. The documented variables win over those that the configuration adds.
     fn command(&self, effect: EffectId, command: &HookCommand, told: Vec<(&'static str, String)>) -> Command {
         let mut process = Command::new(&self.parts.executable);
         process.arg(keeper::ARGUMENT).args(keeper::shell(&command.line)).current_dir(&self.parts.root);
         process.env_clear().env("PATH", keeper::USUAL_PATH).envs(taken_over(std::env::vars_os()));
-        // A worker may have made what lies in the workspace; what is to be run there is named by its path.
+        // A worker may have made the programs in the workspace; hooks have to name those by their paths.
         if let Ok(path) = std::env::join_paths(provost_system::path_outside(&[&self.parts.root]))
             && !path.is_empty()
         {
@@ -251,7 +251,7 @@ impl Hooks {
         process
     }
 
-    /// Follows a hook to its end. Nothing of it is left afterwards.
+    /// Follows a hook to its end. No process of the hook is left afterwards.
     async fn attend(
         &self,
         mut child: Child,
@@ -261,7 +261,7 @@ impl Hooks {
     ) -> End {
         let keeper = child.id();
         let complaint = tokio::spawn(complaint(child.stderr.take()));
-        // Waiting for a child closes its standard input; ours is the order to end.
+        // Waiting for a child closes its standard input; closing ours is the order to end.
         let order = child.stdin.take();
         let end = tokio::select! {
             biased;
@@ -277,11 +277,11 @@ impl Hooks {
         let patience = Duration::from_millis(2 * HOOK_END_MS_MAX);
         if timeout(patience, child.wait()).await.is_err() {
             tracing::error!("a hook's processes do not end");
-            // Fails only for one that has ended after all.
+            // This fails only if the process has ended by now.
             let _gone = child.kill().await;
         }
         if let (Some(keeper), Some(None)) = (keeper, ended_with(&mut child)) {
-            // It has nothing to say, and only a shutdown of the runtime cancels it.
+            // The task returns nothing, and only a shutdown of the runtime cancels it.
             let _ended = tokio::task::spawn_blocking(move || keeper::end_orphans(keeper)).await;
         }
         let said = timeout(patience, complaint).await.ok().and_then(Result::ok).unwrap_or_default();
@@ -291,7 +291,7 @@ impl Hooks {
         end
     }
 
-    /// A hook needs nothing more of us.
+    /// Forgets a hook that needs nothing more.
     fn forget(&self, hook: &Arc<PendingHook>) {
         let mut known = self.known();
         if let Some(hooks) = known.get_mut(&hook.task) {
@@ -310,7 +310,7 @@ impl Hooks {
 }
 
 impl End {
-    /// The trouble that is logged; `None` for a run without any.
+    /// Returns the trouble that is logged; `None` for a run without trouble.
     fn trouble(&self) -> Option<String> {
         match self {
             End::Code(0) | End::Stopped => None,
@@ -322,7 +322,7 @@ impl End {
     }
 }
 
-/// How a process has ended: its exit code, if it was not killed; `None` while it runs.
+/// Returns the exit code of a process, which is `None` if it was killed; `None` as a whole while the process runs.
 fn ended_with(child: &mut Child) -> Option<Option<i32>> {
     child.try_wait().ok().flatten().map(|status| status.code())
 }
@@ -335,7 +335,7 @@ fn taken_over(all: impl Iterator<Item = (OsString, OsString)>) -> impl Iterator<
     })
 }
 
-/// The beginning of what a hook has to say; the rest is read and forgotten, so that it never waits for us.
+/// Returns the beginning of a hook's error output; the rest is read and dropped, so that the hook never waits for us.
 async fn complaint(from: Option<impl AsyncRead + Unpin>) -> Vec<u8> {
     let (mut kept, mut buffer) = (Vec::new(), [0; 4096]);
     let Some(mut from) = from else { return kept };
@@ -346,7 +346,7 @@ async fn complaint(from: Option<impl AsyncRead + Unpin>) -> Vec<u8> {
     kept
 }
 
-/// What a hook is to be told, if it is still owed.
+/// The view of a hook's notice, if the hook is still owed.
 #[derive(Clone, Copy)]
 struct OwedHook(EffectId);
 

@@ -20,33 +20,33 @@ use provost_jail::{Repositories, ResolvedPath, find_place};
 use provost_system as system;
 use provost_workspace::integrity_scan::{Entry, Ground, Survey};
 
-/// Ends the name of the folder of such files.
+/// The extension of the folder of such files.
 const LOOKS: &str = "looks";
 
-/// What there was before a run, as far as a later daemon has to know it.
+/// The state of the workspace before a run, as far as a later daemon needs it.
 #[derive(Serialize, Deserialize)]
 struct RunMark {
     task: TaskId,
     root: ResolvedPath,
     directory: ResolvedPath,
     repositories: Repositories,
-    /// Folders that could not be looked into: they stay shut. Those that a worker has shut are opened.
+    /// Folders that could not be looked into before the run: they stay shut. Folders that a worker has shut are opened.
     closed: Vec<(Vec<u8>, Entry)>,
 }
 
-/// What such a run has left, for its report.
+/// The leftovers of such a run, for its report.
 #[derive(Debug)]
 pub(super) struct InterruptedRun {
     pub(super) task: TaskId,
     pub(super) report: ScanReport,
 }
 
-/// The file of a run that goes on.
+/// The file that stands for a run that has not been compared yet.
 #[derive(Debug)]
 pub(super) struct Trace(PathBuf);
 
 impl Trace {
-    /// Puts it beside the folder of copies, on the disk.
+    /// Writes the file beside the folder of copies, and syncs it to the disk.
     pub(super) fn leave(
         copies: &Path,
         task: &TaskId,
@@ -70,7 +70,7 @@ impl Trace {
         Ok(trace)
     }
 
-    /// The run was looked at, or has never begun.
+    /// Removes the file, since the run was compared, or has never begun.
     pub(super) fn remove(self) {
         if let Err(err) = fs::remove_file(&self.0) {
             tracing::warn!(%err, "the note about a finished run was not removed");
@@ -78,7 +78,7 @@ impl Trace {
     }
 }
 
-/// At the start of a daemon: puts out of force what such runs have made. Before the first look of a new run.
+/// Disables the repositories that such runs have made. Called at the start of a daemon, before the scan of a new run.
 pub(super) fn look_for(copies: &Path) -> Vec<InterruptedRun> {
     let all = fs::read_dir(copies.with_extension(LOOKS)).into_iter().flatten().flatten();
     all.filter_map(|entry| {
@@ -107,7 +107,7 @@ impl RunMark {
     fn compare(self) -> InterruptedRun {
         const WHY: &str = "the daemon ended while it ran, so there is nothing to compare with";
         let Self { task, root, directory, repositories, closed } = self;
-        // A device can have another number after a start of the machine.
+        // A device can have another number after the machine has restarted.
         let again = |place: ResolvedPath| find_place(place.path()).unwrap_or(place);
         let root = again(root);
         let ground = Ground { directory: again(directory), ..Ground::of_nothing(&root) };

@@ -1,4 +1,4 @@
-//! The process between the daemon and a hook, so that nothing of a hook outlives it.
+//! The process between the daemon and a hook, which makes sure that no process of a hook outlives it.
 //!
 //! ```text
 //!   daemon --pipe--> keeper --> hook --> whatever it starts
@@ -27,25 +27,25 @@ use provost_base::limits::HOOK_END_MS_MAX;
 /// The hidden command under which this executable is a keeper; the hook's own command line follows.
 pub(super) const ARGUMENT: &str = "__hook";
 
-/// Where programs are, for a daemon that was not told.
+/// The default `PATH`, for a daemon that has none.
 pub(super) const USUAL_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
-/// Names that hooks get from the daemon's environment, beside those that they get everywhere.
+/// Variables that hooks get from the daemon's environment, in addition to those of every system.
 pub(super) const TAKEN_OVER_TOO: &[&str] = &[];
 
-/// The shells that can be had, the better one first. DevIt 1.9: `bash -lc`.
+/// The possible shells, the preferred one first. DevIt 1.9: `bash -lc`.
 const SHELLS: [&str; 2] = ["/bin/bash", "/bin/sh"];
 
-/// The command that carries out a hook's line.
+/// Returns the command that carries out a hook's line.
 pub(super) fn shell(line: &str) -> Vec<OsString> {
     let shell = SHELLS.iter().find(|shell| std::path::Path::new(shell).exists()).unwrap_or(&SHELLS[1]);
     vec![shell.into(), "-lc".into(), line.into()]
 }
 
-/// As shells count a program that cannot be started.
+/// The exit code by which shells report a program that cannot be started.
 const NOT_STARTED: i32 = 127;
 
-/// Becomes a keeper if the daemon has started this process as one; does not come back then.
+/// Becomes a keeper if the daemon has started this process as one; does not return then.
 pub fn keep_if_asked() {
     let mut args = std::env::args_os().skip(1);
     if args.next().is_some_and(|first| first == ARGUMENT) {
@@ -56,7 +56,7 @@ pub fn keep_if_asked() {
 
 fn keep(line: &[OsString]) -> i32 {
     let Some((program, args)) = line.split_first() else { return NOT_STARTED };
-    // Fails only for one that leads a session already. Without a terminal, nothing in it can pass for a person.
+    // This fails only for a process that leads a session already. Without a terminal, no process in it can pass for a person.
     let _leads = setsid();
     #[cfg(target_os = "linux")]
     if rustix::process::set_child_subreaper(Some(rustix::process::getpid())).is_err() {
@@ -72,7 +72,7 @@ fn keep(line: &[OsString]) -> i32 {
     };
     let group = Pid::from_child(&hook);
     let minds = std::thread::Builder::new().name("orders".into()).spawn(move || {
-        // Nothing is ever sent; the end of it is the order.
+        // The daemon never sends anything; the end of the pipe is the order.
         let _ended = std::io::stdin().read(&mut [0]);
         end_all(group);
         std::process::exit(128 + Signal::KILL.as_raw());
@@ -93,11 +93,11 @@ fn code_of(status: ExitStatus) -> i32 {
     status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or_default())
 }
 
-/// Kills until nothing is left, at most so long.
+/// Kills until no process is left, for at most [`HOOK_END_MS_MAX`].
 fn end_all(group: Pid) {
     let until = Instant::now() + Duration::from_millis(HOOK_END_MS_MAX);
     while Instant::now() < until {
-        // Its number is not given away as long as anything in it lives.
+        // The group's number is not given away as long as a process in it lives.
         let _none_left = kill_process_group(group, Signal::KILL);
         #[cfg(target_os = "linux")]
         for child in children() {
@@ -115,7 +115,7 @@ fn end_all(group: Pid) {
     }
 }
 
-/// Processes whose parent we are, or have become.
+/// Returns the processes whose parent the keeper is, or has become.
 #[cfg(target_os = "linux")]
 fn children() -> Vec<Pid> {
     let us = rustix::process::getpid().as_raw_nonzero().get();
@@ -146,9 +146,9 @@ fn processes() -> impl Iterator<Item = Process> {
     pids.filter_map(look_at)
 }
 
-/// Ends what a killed keeper has left. Its orphans are the daemon's then. They are recognised by the keeper's
-/// session, whose number no other process gets as long as one of them lives. What they have started elsewhere
-/// is ended after them. Blocks, at most [`HOOK_END_MS_MAX`].
+/// Ends the processes that a killed keeper has left. Its orphans are the daemon's then. They are recognised by the keeper's
+/// session, whose number no other process gets as long as one of them lives. The processes that they have started in other sessions
+/// end after them. Blocks, at most for [`HOOK_END_MS_MAX`].
 #[cfg(target_os = "linux")]
 pub(super) fn end_orphans(keeper: u32) {
     let Ok(keeper) = i32::try_from(keeper) else { return };
@@ -160,7 +160,7 @@ pub(super) fn end_orphans(keeper: u32) {
         known.retain(|known| all.iter().any(|it| it.pid == *known));
         let left = |it: &&Process| it.parent == us && it.session == keeper && it.pid != keeper;
         known.extend(all.iter().filter(left).map(|it| it.pid));
-        // Whatever session those are in; with the end of their parents they become ours too.
+        // Their children count in any session; with the end of their parents they become the daemon's, too.
         let below: Vec<i32> = all.iter().filter(|it| known.contains(&it.parent)).map(|it| it.pid).collect();
         known.extend(below);
         if known.is_empty() {
@@ -168,18 +168,18 @@ pub(super) fn end_orphans(keeper: u32) {
         }
         for pid in known.iter().filter_map(|pid| Pid::from_raw(*pid)) {
             let _gone = rustix::process::kill_process(pid, Signal::KILL);
-            // One that is not ours yet will be at a later look.
+            // A process that is not the daemon's child yet will be in a later round.
             let _collected = waitpid(Some(pid), WaitOptions::NOHANG);
         }
         std::thread::sleep(Duration::from_millis(1));
     }
 }
 
-/// On other systems orphans never become children of the daemon.
+/// Does nothing: on other systems orphans never become children of the daemon.
 #[cfg(not(target_os = "linux"))]
 pub(super) fn end_orphans(_keeper: u32) {}
 
-/// Standard error is the daemon's to read.
+/// Writes to standard error, which the daemon reads.
 fn complain(text: &str) {
     use std::io::Write as _;
     let _nobody_reads = writeln!(std::io::stderr(), "{text}");

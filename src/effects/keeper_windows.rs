@@ -1,5 +1,5 @@
-//! The process between the daemon and a hook, so that nothing of a hook outlives it: on Windows a job object, which
-//! all processes of the keeper belong to, and which ends with the keeper.
+//! The process between the daemon and a hook, which makes sure that no process of a hook outlives it: on Windows a job object, to which
+//! all processes of the keeper belong, and which ends with the keeper.
 #![forbid(unsafe_code)]
 
 use std::ffi::OsString;
@@ -12,10 +12,10 @@ use provost_system::end_children_with_us;
 /// The hidden command under which this executable is a keeper; the hook's own command line follows.
 pub(super) const ARGUMENT: &str = "__hook";
 
-/// Where programs are, for a daemon that was not told.
+/// The default `PATH`, for a daemon that has none.
 pub(super) const USUAL_PATH: &str = r"C:\Windows\System32;C:\Windows";
 
-/// Names that hooks get from the daemon's environment, beside those that they get everywhere.
+/// Variables that hooks get from the daemon's environment, in addition to those of every system.
 pub(super) const TAKEN_OVER_TOO: &[&str] = &[
     "APPDATA",
     "ComSpec",
@@ -34,13 +34,13 @@ pub(super) const TAKEN_OVER_TOO: &[&str] = &[
     "windir",
 ];
 
-/// As shells count a program that cannot be started.
+/// The exit code by which shells report a program that cannot be started.
 const NOT_STARTED: i32 = 127;
 
-/// PowerShell without a profile, a prompt or a question. DevIt 1.9.
+/// PowerShell's options for no profile, no prompt and no question. DevIt 1.9.
 const OPTIONS: [&str; 5] = ["-NoProfile", "-NonInteractive", "-ExecutionPolicy", "Bypass", "-STA"];
 
-/// The command that carries out a hook's line: a script that is there by that name, or else words for PowerShell.
+/// Returns the command that carries out a hook's line: a script with that name if there is one, or else words for PowerShell.
 pub(super) fn shell(line: &str) -> Vec<OsString> {
     let mut command: Vec<OsString> = vec![power_shell().into()];
     command.extend(OPTIONS.map(OsString::from));
@@ -50,7 +50,7 @@ pub(super) fn shell(line: &str) -> Vec<OsString> {
     command
 }
 
-/// The one that `DEVIT_POWERSHELL` names, the system's, or one that is found by name.
+/// Returns the PowerShell that `DEVIT_POWERSHELL` names, the system's, or one that is found by name.
 fn power_shell() -> PathBuf {
     if let Some(named) = std::env::var_os("DEVIT_POWERSHELL").filter(|named| !named.is_empty()) {
         return named.into();
@@ -60,7 +60,7 @@ fn power_shell() -> PathBuf {
     if system.is_file() { system } else { "pwsh.exe".into() }
 }
 
-/// Becomes a keeper if the daemon has started this process as one; does not come back then.
+/// Becomes a keeper if the daemon has started this process as one; does not return then.
 pub fn keep_if_asked() {
     let mut args = std::env::args_os().skip(1);
     if args.next().is_some_and(|first| first == ARGUMENT) {
@@ -83,18 +83,18 @@ fn keep(line: &[OsString]) -> i32 {
         }
     };
     std::thread::spawn(|| {
-        // Nothing is ever sent; the end of it is the order, and our end is that of the whole job.
+        // The daemon never sends anything; the end of the pipe is the order, and the keeper's end is that of the whole job.
         let _ended = std::io::stdin().read(&mut [0]);
         std::process::exit(NOT_STARTED);
     });
     hook.wait().ok().and_then(|status| status.code()).unwrap_or(NOT_STARTED)
 }
 
-/// Standard error is the daemon's to read.
+/// Writes to standard error, which the daemon reads.
 fn complain(text: &str) {
     use std::io::Write as _;
     let _nobody_reads = writeln!(std::io::stderr(), "{text}");
 }
 
-/// A job ends with its keeper, however that ends.
+/// Does nothing: a job ends with its keeper in every case.
 pub(super) fn end_orphans(_keeper: u32) {}

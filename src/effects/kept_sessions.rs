@@ -1,7 +1,7 @@
 //! Homes of agents' sessions, which stay after a run so that a later one can go on with the session. Blocking.
 //!
 //! Beside the folder of private copies is another one, with a folder for each session, named after the session's first task. Its
-//! `home` is the home of every run in the session. What is in there is the agent's, and is not trusted: nothing of it is read here.
+//! `home` is the home of every run in the session. The files in it are the agent's and not trusted: the daemon reads none of them.
 #![forbid(unsafe_code)]
 
 use std::collections::HashSet;
@@ -18,21 +18,21 @@ use provost_jail::{ResolvedPath, find_place};
 use provost_system as system;
 use provost_workspace::copy::remove;
 
-/// Ends the name of the folder of sessions.
+/// The extension of the folder of sessions.
 const SESSIONS: &str = "sessions";
-/// The file that says what a run's copy was made of.
+/// The file that records the state from which a run's copy was made.
 const BASE: &str = "base.json";
 /// The file whose age is that of the session's last use.
 const USED: &str = "used";
 
-/// All sessions that are kept, and those that runs are in.
+/// All kept sessions, and the set of those that a run uses now.
 #[derive(Clone)]
 pub(super) struct KeptSessions {
     folder: PathBuf,
     busy: Arc<Mutex<HashSet<TaskId>>>,
 }
 
-/// A session that a run is in. When it is dropped, the session can be gone on with.
+/// A session that a run uses. When it is dropped, another run can go on with the session.
 pub(super) struct SessionLease {
     kept: KeptSessions,
     /// The first task of the session.
@@ -50,7 +50,7 @@ impl KeptSessions {
         self.folder.join(shelf(of))
     }
 
-    /// Begins a session, whose first task this is.
+    /// Begins a session with this task as its first.
     pub(super) fn begin(&self, of: &TaskId) -> Result<SessionLease, String> {
         let made = |error: io::Error| format!("a home for its session cannot be made: {error}");
         let place = self.place(of);
@@ -61,7 +61,7 @@ impl KeptSessions {
         self.take(of)
     }
 
-    /// Goes on with a session.
+    /// Goes on with the session of this first task.
     pub(super) fn go_on(&self, of: &TaskId) -> Result<SessionLease, String> {
         if !self.place(of).join("home").is_dir() {
             return Err(format!(
@@ -73,7 +73,7 @@ impl KeptSessions {
 
     fn take(&self, of: &TaskId) -> Result<SessionLease, String> {
         let home = self.place(of).join("home");
-        // An agent that has shut its own home has shut the next run out of it.
+        // An agent that removed its home's permissions has shut the next run out of it.
         let opened = open_to_owner(&home).map_err(|error| error.to_string());
         let home = opened.and_then(|()| find_place(&home).map_err(|error| error.to_string()));
         let home = home.map_err(|error| {
@@ -87,12 +87,12 @@ impl KeptSessions {
         Ok(SessionLease { kept: self.clone(), of: of.clone(), home })
     }
 
-    /// Where it is written down what the copy of a session's run was made of.
+    /// Returns the file that records the state from which the copy of a session's run was made.
     pub(super) fn base_of(&self, of: &TaskId) -> PathBuf {
         self.place(of).join(BASE)
     }
 
-    /// Removes what is too old, and the oldest of too many; none that a run is in.
+    /// Removes sessions that are too old, and the oldest of too many; never one that a run uses.
     pub(super) fn tidy(&self) {
         let listed = fs::read_dir(&self.folder).into_iter().flatten().flatten().map(|entry| entry.path());
         let used = |path: &Path| {
@@ -120,7 +120,7 @@ impl KeptSessions {
     }
 }
 
-/// Lets a home's owner into it, whom its agent may have shut out. No agent reaches the folder that it is in.
+/// Restores the owner's permissions of a home, which its agent may have removed. No agent reaches the folder that holds the home.
 #[cfg(unix)]
 fn open_to_owner(home: &Path) -> io::Result<()> {
     use std::os::unix::fs::PermissionsExt as _;
@@ -133,14 +133,14 @@ fn open_to_owner(home: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// No session is kept here.
+/// Does nothing: no session is kept here.
 #[cfg(not(unix))]
 fn open_to_owner(_home: &Path) -> io::Result<()> {
     Ok(())
 }
 
 impl SessionLease {
-    /// Where it is written down what the copy of its run was made of.
+    /// Returns the file that records the state from which the copy of the session's run was made.
     pub(super) fn base(&self) -> PathBuf {
         self.kept.base_of(&self.of)
     }

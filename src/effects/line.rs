@@ -1,4 +1,4 @@
-//! The line of runs that wait for a place. The order is the core's ([`Turns`]); here it is waited for.
+//! The line of runs that wait for a place. The core decides the order ([`Turns`]); this module waits.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,7 +16,7 @@ struct Inner {
     calls: HashMap<TurnNo, oneshot::Sender<()>>,
 }
 
-/// A place to run, or in the line; given back when it is dropped.
+/// A place to run, or a place in the line; dropping it gives it back.
 pub(super) struct Place {
     line: Line,
     number: TurnNo,
@@ -42,7 +42,7 @@ impl Line {
             }
             Place { line: self.clone(), number }
         };
-        // A sender is only dropped after its call.
+        // The sender is only dropped after the call.
         call.await.ok();
         place
     }

@@ -10,17 +10,17 @@ use provost_base::limits::LINKS_FOLLOWED_MAX;
 use provost_domain::Failure;
 use provost_jail::{Missing, ResolvedPath};
 
-/// Paths from the workspace.
+/// Links and their targets, as paths from the workspace.
 #[derive(Debug, Default)]
 pub(super) struct LinkTargets {
     /// Links on the way.
     links: BTreeSet<PathBuf>,
-    /// What is at an end, there or not, with one of the links that lead to it.
+    /// The targets, existing or not, each with one of the links that lead to it.
     ends: BTreeMap<PathBuf, PathBuf>,
 }
 
 impl LinkTargets {
-    /// Follows links of a workspace, given by their paths from it. What leads out of it is out of a worker's reach.
+    /// Follows links of a workspace, given by their paths from it. A target outside of it is out of a worker's reach.
     pub(super) fn of(links: impl Iterator<Item = PathBuf>, root: &Path) -> Self {
         let mut led = Self::default();
         for link in links {
@@ -31,10 +31,10 @@ impl LinkTargets {
         led
     }
 
-    /// The same, for a task.
+    /// Follows the links for a task.
     ///
     /// # Errors
-    /// A [`Failure`] where the task would work in what a link leads to.
+    /// A [`Failure`] if the task would work in the target of a link.
     pub(super) fn by(
         links: impl Iterator<Item = PathBuf>,
         root: &ResolvedPath,
@@ -53,7 +53,7 @@ impl LinkTargets {
         }
     }
 
-    /// Where one leads; remembers those on the way. `None` for out of the workspace, or round in circles.
+    /// Returns the target of a link, and remembers the links on the way. `None` for a target outside of the workspace, or for a circle.
     fn follow(&mut self, root: &Path, link: &Path) -> Option<PathBuf> {
         let (mut at, mut hops) = (PathBuf::new(), 0);
         let mut ahead: VecDeque<OsString> = names_of(link).collect();
@@ -86,23 +86,23 @@ impl LinkTargets {
         Some(at)
     }
 
-    /// All of it, as the survey has its paths.
+    /// Returns all links and targets, in the form in which the survey has its paths.
     pub(super) fn paths(&self) -> impl Iterator<Item = Vec<u8>> {
         self.links.iter().chain(self.ends.keys()).map(|path| path.as_os_str().as_encoded_bytes().to_vec())
     }
 
-    /// What is at the ends of links, from the workspace.
+    /// Returns the targets, from the workspace.
     pub(super) fn ends(&self) -> impl Iterator<Item = &Path> {
         self.ends.keys().map(PathBuf::as_path)
     }
 
-    /// Links on the way to what was asked for, from the workspace.
+    /// Returns the links on the way to the targets, from the workspace.
     pub(super) fn on_the_way(&self) -> impl Iterator<Item = &Path> {
         self.links.iter().map(PathBuf::as_path)
     }
 
-    /// What is to be read-only, from the workspace. Something stands in for what is missing where a worker could make it in
-    /// one step; what it can make with a folder of its own is reported, since a folder is more often made for something else.
+    /// Returns the paths that have to be read-only, from the workspace. A missing target gets a placeholder if a worker could make it in
+    /// one step; a target in a missing folder is reported instead, since such a folder is more often made for something else.
     pub(super) fn held(&self, root: &Path) -> impl Iterator<Item = (&Path, Missing)> {
         self.ends.keys().map(move |end| {
             let stands = root.join(end).parent().is_some_and(Path::is_dir);

@@ -1,4 +1,4 @@
-//! Speaking MCP with a worker in its jail: one handshake, one look at its tools, one call.
+//! Speaks MCP with a worker in its jail: one handshake, one look at its tools, one call.
 //!
 //! DevIt 1.10, "mcp worker". The worker is hostile: a line, its whole output, lines that are no messages, and the
 //! handshake have bounds; the call lasts as long as its task may. The result is kept as the worker wrote it, so that
@@ -27,15 +27,15 @@ use provost_base::limits::{MCP_BYTES_MAX, MCP_GARBAGE_LINES_MAX, MCP_HANDSHAKE_M
 use provost_domain::Task;
 use provost_jail::{OurEnd, Profile};
 
-/// How a worker is called in the errors of its runs.
+/// The name of a worker in the errors of its runs.
 pub(super) const WHOSE: &str = "MCP worker";
 /// How long a server may take to close after its last answer.
 const CLOSING: Duration = Duration::from_secs(1);
-/// Tools that a worker without the right one is said to have, and the longest name of one.
+/// How many tools an error names if a worker lacks the right one, and the longest name in bytes.
 const TOOLS_NAMED: usize = 20;
 const NAME_LEN: usize = 64;
 
-/// What a worker is to be asked.
+/// The call that a worker is asked to make.
 #[derive(Clone, Debug)]
 pub(super) struct Call {
     tool: String,
@@ -47,7 +47,7 @@ fn untold(why: impl AsRef<str>) -> Untold {
 }
 
 impl Call {
-    /// The call for a task; `None` for a worker that is not spoken to. What the configuration says wins.
+    /// Returns the call for a task; `None` for a worker that does not speak MCP. The configuration wins over the task.
     pub(super) fn of(profile: &Profile, task: &Task, limit: Ttl, model: Option<&str>) -> Option<Self> {
         let mcp = profile.mcp.as_ref()?;
         let order = &task.order;
@@ -70,7 +70,7 @@ impl Call {
     }
 }
 
-/// Has the whole conversation; afterwards the worker's input is closed.
+/// Holds the whole conversation; afterwards the worker's input is closed.
 pub(super) async fn converse(ours: OurEnd, call: Call) -> Result<Spoke, Untold> {
     let tap = Tap::default();
     let (read, write) = tokio::io::split(ours);
@@ -89,7 +89,7 @@ pub(super) async fn converse(ours: OurEnd, call: Call) -> Result<Spoke, Untold> 
         }
     };
     let said = ask(&service, call, &tap).await;
-    // Cancelled by its own drop if it does not close.
+    // If the service does not close, its drop cancels it.
     let _closed = service.close_with_timeout(CLOSING).await;
     said.map(Spoke::Mcp)
 }
@@ -141,7 +141,7 @@ fn unanswered(error: &ServiceError) -> Untold {
     }
 }
 
-/// What is seen of everything that a worker writes.
+/// The observations on a worker's output while it is read.
 #[derive(Clone, Default)]
 struct Tap(Arc<Mutex<Seen>>);
 
@@ -150,18 +150,18 @@ struct Seen {
     line: Vec<u8>,
     total: usize,
     garbage: usize,
-    /// What was answered last; the call is the last request.
+    /// The latest answer; the call is the last request.
     result: Option<Value>,
     trouble: Option<String>,
 }
 
 impl Tap {
     fn seen(&self) -> MutexGuard<'_, Seen> {
-        // Each of its changes leaves it valid.
+        // Each change leaves the value valid.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What made us hang up explains an error better than its own words.
+    /// Prefers the trouble for which the daemon hung up, since it explains an error better than the worker's words.
     fn explained(&self, error: Untold) -> Untold {
         match self.seen().trouble.take() {
             Some(trouble) => untold(format!(": {trouble}")),
@@ -175,7 +175,7 @@ impl Tap {
 }
 
 impl Seen {
-    /// Looks at what was read; `false` when nothing more is to be read.
+    /// Examines the bytes that were read; `false` if the caller shall read no more.
     fn look(&mut self, bytes: &[u8]) -> bool {
         self.total = self.total.saturating_add(bytes.len());
         for part in bytes.split_inclusive(|byte| *byte == b'\n') {

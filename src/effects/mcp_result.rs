@@ -1,4 +1,4 @@
-//! The result of a worker that speaks MCP, as its task's last word. DevIt 1.10, "mcp worker".
+//! Turns the result of a worker that speaks MCP into the last word of its task. DevIt 1.10, "mcp worker".
 
 use serde_json::{Map, Value};
 
@@ -7,12 +7,12 @@ use provost_base::limits::REASON_LEN_MAX;
 use provost_domain::Failure;
 use provost_jail::plain_text;
 
-/// Reads a result: the most telling text in it, and all of it, cleaned.
+/// Reads a result: its most telling text as the summary, and the whole result, cleaned.
 pub(super) fn read(result: &Value, most: usize) -> Reading {
     let result = &clean(result);
     let text = result.to_string();
     let summary = summary(result).unwrap_or_else(|| text.clone());
-    // DevIt takes a tool's own error for a result; who waits would take it for done.
+    // DevIt takes a tool's own error for a result; an agent that waits would take it for success.
     let failure = (result["isError"] == true).then(|| {
         let why = format!("the tool reported an error: {}", clip(&summary, REASON_LEN_MAX / 2));
         Failure::WorkerFailed { why: why.into() }
@@ -46,8 +46,8 @@ fn first_text(value: &Value) -> Option<String> {
     }
 }
 
-/// Texts without what could move a cursor, and without what a worker wrote to its own log. The parser's limit keeps
-/// this from going deep.
+/// Removes from all texts the signs that could move a cursor, and from the details the worker's standard error. The parser's
+/// limit bounds the depth of the recursion.
 fn clean(value: &Value) -> Value {
     match value {
         Value::String(text) => plain_text(text).trim().into(),

@@ -1,4 +1,4 @@
-//! What a worker needs: the resources of its entry, which a task has before it takes a place of `limits.workers`.
+//! A worker's needs: the resources of its entry, which a task holds before it takes a place of `limits.workers`.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -10,21 +10,21 @@ use provost_base::Ttl;
 use provost_domain::command::{NeedsTaken, Rival, TakeNeeds};
 use provost_domain::{Event, EventKind, Failure, NeedsWait, Refusal, Task};
 
-/// How long a run may take to be prepared, with what it needs in hand.
+/// How long preparing a run may take while it holds its needs.
 const PREPARED_WITHIN: Ttl = Ttl::minutes(10);
 
-/// How a task stands with what its worker needs.
+/// The state of a task's needs.
 pub(super) enum Needed {
-    /// It has all of it, or needs nothing.
+    /// The task holds all its needs, or its worker needs nothing.
     Held,
-    /// It has waited for too long, or there is never enough of it.
+    /// The task has waited for too long, or the machine never has enough of a resource.
     Never(Failure),
     /// The task is over, or the engine has stopped.
     Over,
 }
 
 impl Once {
-    /// Waits until the task has what its worker needs, for as long as the worker's entry says.
+    /// Waits until the task holds its worker's needs, for as long as the worker's entry says.
     pub(super) async fn have_needs(&self, task: &Task) -> Needed {
         let handle = &self.workers.handle;
         let Some((verb, wait)) = self.needs_of(task).await else { return Needed::Held };
@@ -43,7 +43,7 @@ impl Once {
                 Needed::Never(waited_in_vain(wait, lacks))
             }
             Err(Refusal::TaskFinished | Refusal::Unavailable { .. }) => Needed::Over,
-            // It never runs without what it needs.
+            // A run never begins without its needs.
             Err(refusal) => {
                 let why = format!("it cannot get what it needs: {refusal}").into();
                 Needed::Never(Failure::WorkerFailed { why })
@@ -53,7 +53,7 @@ impl Once {
 }
 
 impl Once {
-    /// Whether the task still has what it needs, with as much time as its run may take.
+    /// Checks whether the task still holds its needs, for as long as its run may take.
     pub(super) async fn still_has_needs(&self, task: &Task) -> bool {
         match self.needs_of(task).await {
             Some((verb, _)) => matches!(self.workers.handle.tell(verb).await, Ok(NeedsTaken::Held)),
@@ -61,7 +61,7 @@ impl Once {
         }
     }
 
-    /// What is asked for, and how long; `None` for a worker that needs nothing.
+    /// Returns the request for the needs, and how long to wait; `None` for a worker that needs nothing.
     async fn needs_of(&self, task: &Task) -> Option<(TakeNeeds, Ttl)> {
         let worker = &task.order.worker;
         let wait = self.workers.handle.look_at(NeedsWait(worker.clone())).await.ok().flatten()?;
@@ -72,7 +72,7 @@ impl Once {
     }
 }
 
-/// Whether a resource, or a place in its queue, has become free.
+/// Checks whether a resource, or a place in its queue, has become free.
 fn frees(event: &Event) -> bool {
     match &event.kind {
         EventKind::LockFreed { symbol, .. } | EventKind::LockWaitEnded { symbol, .. } => symbol.is_resource(),

@@ -9,17 +9,17 @@ use provost_egress::{Grants, Outlets, Reached, Used, is_our_door, system_resolve
 use provost_jail as jail;
 use provost_vault::Credential;
 
-/// A way out of a jail that is being planned, and what it is called there.
+/// The network access of a jail that is being planned: the outlets, and the settings of the jail.
 pub(super) struct PlannedEgress {
     pub(super) outlets: Outlets,
     pub(super) network: jail::Network,
 }
 
-/// Plans the way out of a task. `None` for one that was allowed no network. Blocking: it asks the kernel
+/// Plans the network access of a task. `None` for a task that was allowed no network. Blocking: it asks the kernel
 /// which ports belong to this daemon.
 ///
 /// # Errors
-/// A sentence, when what was allowed cannot be given.
+/// A sentence when the allowed access cannot be given.
 pub(super) fn way_of(
     task: &Task,
     tier: Tier,
@@ -64,17 +64,17 @@ pub(super) fn way_of(
 const KEYS_NEED_HOSTS: &str =
     "a secret that the daemon adds to requests needs a worker with `network = \"hosts\"`";
 
-/// What is not walled in has no way out that could be kept.
+/// The error for tier `job`, which cannot restrict a network.
 const NOT_IN_JOB: &str = "tier job cannot wall a network in, so that nothing can be granted there";
 
-/// Landlock knows ports and not addresses.
+/// The error for tier `ll`: Landlock knows ports and not addresses.
 const NOT_IN_LL: &str = "tier ll cannot keep a connection to the machine it is meant for; use tier ns, or take the \
                          worker's `network` away";
 
 /// Refuses a port at which this daemon has a door.
 ///
 /// # Errors
-/// A sentence for people, where the port is a door of this daemon's or that cannot be found out.
+/// A sentence for people, if a door of this daemon has the port, or if the owner of the port is unknown.
 pub fn not_ours(port: u16) -> Result<(), String> {
     match is_our_door(port) {
         Ok(false) => Ok(()),
@@ -83,7 +83,7 @@ pub fn not_ours(port: u16) -> Result<(), String> {
     }
 }
 
-/// Counts what a run has used of the network, and puts it on record.
+/// Counts a run's use of the network, and puts it on record.
 pub(super) async fn put_on_record(handle: &EngineHandle, task: &TaskId, used: &Used) {
     if let Some(observed) = handle.engine.measures().observed()
         && let Ok(Some((it, _))) = handle.look(task).await
@@ -96,7 +96,7 @@ pub(super) async fn put_on_record(handle: &EngineHandle, task: &TaskId, used: &U
     }
 }
 
-/// What goes on record when a run is over: one entry, however many connections there were.
+/// Returns the record of a run that is over: one entry, however many connections there were.
 fn record_of(task: &TaskId, used: &Used) -> Record {
     let reached: Vec<_> = used
         .reached

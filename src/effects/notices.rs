@@ -1,13 +1,13 @@
-//! Carrying out the effect `SendNotice`: notices to addresses elsewhere.
+//! Carries out the effect `SendNotice`: notices to addresses elsewhere.
 //!
 //! ```text
 //!   [owed] --its turn--> sent --2xx--> settled
 //!     ^                    |  \--410, or three days over--> given up, which the journal tells
 //!     +------ a wait ------+---- no answer, 429, 5xx: all of the address wait; another status: this one waits
 //! ```
-//! Each address has a task of its own, which has one connection at a time: an address that is slow, or dead, holds nothing up but
-//! itself. What is owed is the store's, so that a daemon that was killed sends it after its next start, under the same id. Waits
-//! begin again then. No answer changes anything but whether a notice is still owed: nothing is approved by one.
+//! Each address has a task of its own, which has one connection at a time: an address that is slow, or dead, delays only
+//! itself. The store keeps the notices that are owed, so that a daemon that was killed sends them after its next start, under the same
+//! ids. Waits begin again then. An answer only decides whether a notice is still owed: no answer approves anything.
 
 mod chat;
 mod ntfy;
@@ -40,7 +40,7 @@ use queue::Queue;
 use told::Told;
 pub use webhook::signatures as webhook_signatures;
 
-/// How an address wants to be told.
+/// The kind of service behind an address.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum NoticeService {
     /// A program that takes Standard Webhooks.
@@ -55,29 +55,29 @@ pub enum NoticeService {
     Mattermost,
 }
 
-/// Where an address is written.
+/// The place where an address is written.
 #[derive(Clone)]
 pub enum NoticeUrl {
-    /// In the configuration.
+    /// In the configuration, as text.
     Written(WebAddress),
-    /// In this secret.
+    /// In the secret with this name.
     Secret(String),
 }
 
 /// An address that gets notices, as the configuration has it.
 #[derive(Clone)]
 pub struct NoticeAddress {
-    /// How it wants to be told.
+    /// The kind of service.
     pub service: NoticeService,
-    /// Where it is.
+    /// The URL, or where it is written.
     pub url: NoticeUrl,
-    /// The address to connect to, in the place of what the name leads to.
+    /// The IP address to connect to instead of the one that the name resolves to.
     pub at: Option<IpAddr>,
-    /// The authority that its certificate is from, as PEM, when it is not a public one.
+    /// The authority that issued the certificate, as PEM, if it is not a public one.
     pub authority: Option<String>,
-    /// Names of secrets: keys that sign, the newest first, or one token that is shown.
+    /// Names of secrets: signing keys, the newest first, or one token that is sent.
     pub keys: Vec<String>,
-    /// Where links lead, without a slash at the end; `None` for the page of this daemon, where it is open.
+    /// The base of links, without a slash at the end; `None` for the page of this daemon, if it is open.
     pub link: Option<String>,
 }
 
@@ -96,20 +96,20 @@ pub struct NoticeSettings {
 pub struct NoticeParts {
     /// The settings, as the configuration has them now.
     pub settings: watch::Receiver<Arc<NoticeSettings>>,
-    /// Where keys are.
+    /// The store of the keys.
     pub vault: Vault,
     /// The address of the page, without a slash at the end, where it is open.
     pub page: PageAddress,
 }
 
-/// How the last attempt at an address went.
+/// The outcome of the last attempt at an address.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Attempt {
-    /// When it was made.
+    /// The time of the attempt.
     pub at: Timestamp,
     /// Whether a notice was delivered.
     pub delivered: bool,
-    /// What the address has answered, or why it has not, in words.
+    /// The address's answer in words, or why there was none.
     pub says: String,
 }
 
@@ -124,7 +124,7 @@ struct Inner {
     last: Mutex<BTreeMap<Box<str>, Attempt>>,
 }
 
-/// Where a notice goes.
+/// The destination of a notice.
 enum Target {
     /// To an address of the configuration.
     Address(Arc<NoticeAddress>),
@@ -133,21 +133,21 @@ enum Target {
 }
 
 impl Target {
-    /// Whether it is a program, which is also told of what is over.
+    /// Checks whether the target is a program, which also gets notices about past events.
     fn is_program(&self) -> bool {
         matches!(self, Target::Address(it) if it.service == NoticeService::Webhook)
     }
 }
 
-/// How an attempt went.
+/// The outcome of one attempt.
 enum Tried {
-    /// It was taken.
+    /// The target has taken the notice.
     Delivered,
-    /// The address wants nothing any more, or the browser is not there any more.
+    /// The address wants no more notices, or the browser is gone.
     Gone,
-    /// The address itself does not take anything now.
+    /// The address takes nothing now; it may say for how long.
     Down(Option<Duration>),
-    /// It does not take this one now.
+    /// The address does not take this notice now.
     Refused,
 }
 
@@ -156,11 +156,11 @@ impl Notices {
         Self(Arc::new(Inner { handle, parts, ways: Mutex::default(), last: Mutex::default() }))
     }
 
-    /// A notice is owed.
+    /// Queues a notice that is owed.
     pub(super) fn send(&self, effect: EffectId, to: &str) {
         let mut ways = lock(&self.0.ways);
         if let Some(way) = ways.get(to) {
-            // The task goes only when the daemon stops; then the notice stays owed.
+            // The receiving task ends only when the daemon stops; then the notice stays owed.
             let _stopping = way.send(effect);
             return;
         }
@@ -170,15 +170,15 @@ impl Notices {
         self.0.handle.tracker.spawn(self.clone().serve(to.into(), owed));
     }
 
-    /// How the last attempt at each address went, since the daemon's start.
+    /// Returns the outcome of the last attempt at each address since the daemon's start.
     pub fn last(&self) -> BTreeMap<Box<str>, Attempt> {
         lock(&self.0.last).clone()
     }
 
-    /// Sends a sample to an address, now, and says in words what it has answered.
+    /// Sends a sample to an address now, and returns its answer in words.
     ///
     /// # Errors
-    /// Why it was not delivered, in words.
+    /// The reason why the sample was not delivered, in words.
     pub async fn try_out(&self, name: &str) -> Result<String, String> {
         let target = self.target(name).await.ok_or_else(|| match push_id(name) {
             None => {
@@ -207,28 +207,28 @@ impl Notices {
         if delivered { Ok(says) } else { Err(says) }
     }
 
-    /// The public key that browsers subscribe with. One is made where there is none.
+    /// Returns the public key that browsers subscribe with. Makes one if there is none.
     ///
     /// # Errors
-    /// Why none can be told, in words.
+    /// The reason why there is no key, in words.
     pub async fn push_key(&self) -> Result<String, String> {
-        // Before a browser is asked for anything: without it no message would be taken.
+        // This check comes before a browser is asked for anything: without a subject, no push service would take a message.
         self.0.parts.settings.borrow().push.subject.clone()?;
         let vault = self.0.parts.vault.clone();
         let made = tokio::task::spawn_blocking(move || ServerKey::made_in(&vault)).await;
         Ok(made.map_err(|_| "its key could not be read".to_owned())??.public())
     }
 
-    /// Checks what a browser has said of its subscription: where messages for it go, and its keys.
+    /// Checks the parts of a browser's subscription: the address for its messages, and its keys.
     ///
     /// # Errors
-    /// Why it cannot be told, in words.
+    /// The reason why the browser cannot get messages, in words.
     pub fn check_push(&self, endpoint: &str, p256dh: &str, auth: &str) -> Result<(), String> {
         self.0.parts.settings.borrow().push.check(endpoint)?;
         Recipient::read(p256dh, auth).map(drop)
     }
 
-    /// Why no browser can be told, if none can.
+    /// Returns the reason why no browser can get messages; `None` if browsers can.
     pub fn push_trouble(&self) -> Option<String> {
         let settings = self.0.parts.settings.borrow();
         settings.push.subject.as_ref().err().or(settings.push.authority.as_ref().err()).cloned()
@@ -262,11 +262,11 @@ impl Notices {
                     Some(effect) => queue.add(effect, Instant::now()),
                     None => return,
                 },
-                // An address that was corrected is tried at once.
+                // An address whose entry was corrected is tried at once.
                 Ok(()) = settings.changed() => queue.begin_again(Instant::now()),
                 () = turn => tokio::select! {
                     biased;
-                    // The attempt breaks off in the middle: the notice stays owed, under its id.
+                    // The attempt may break off in the middle: the notice stays owed, under its id.
                     () = shutdown.cancelled() => return,
                     () = self.take_turn(&name, &mut queue) => {}
                 },
@@ -276,7 +276,7 @@ impl Notices {
 
     async fn take_turn(&self, name: &str, queue: &mut Queue) {
         let Some(effect) = queue.next(Instant::now()) else { return };
-        // The core cannot say whether it is owed while the daemon stops: then it stays so.
+        // If the daemon stops, the core cannot say whether the notice is owed: then it stays so.
         let Ok(found) = self.0.handle.look_at(OwedNotice(effect)).await else {
             return queue.put_off(effect, Instant::now());
         };
@@ -293,7 +293,7 @@ impl Notices {
             return self.give_up(queue, effect, &found, "it could not be delivered for three days").await;
         }
         if found.is_past && !target.is_program() {
-            // No person is called to a question that waits no more.
+            // No person is called to a question that does not wait any more.
             return self.settle(queue, effect).await;
         }
         let early_ms = found.notice.not_before.map_or(0, |it| it.since_ms(self.0.handle.engine.now()));
@@ -322,7 +322,7 @@ impl Notices {
         }
     }
 
-    /// An address wants nothing any more; a browser is forgotten, with what it is owed.
+    /// Ends an address that wants no more notices; a browser is forgotten, with all notices for it.
     async fn gone(&self, queue: &mut Queue, target: &Target, name: &str, says: String) {
         match target {
             Target::Address(_) => {
@@ -335,7 +335,7 @@ impl Notices {
             Target::Browser(browser) => {
                 tracing::warn!(address = name, "{says}; it gets no more notices");
                 let verb = RemovePush { id: browser.id.clone(), why: says.into() };
-                // A person may have removed it at this moment.
+                // A person may have removed the browser in the meantime.
                 let _removed = self.0.handle.tell(verb).await;
                 queue.begin_again(Instant::now());
             }
@@ -360,7 +360,7 @@ impl Notices {
         lock(&self.0.last).insert(name.into(), attempt);
     }
 
-    /// Sends a notice once, and says how that went, also in words.
+    /// Sends a notice once, and returns the outcome, also in words.
     async fn attempt(
         &self,
         target: &Target,
@@ -383,7 +383,7 @@ impl Notices {
         }
     }
 
-    /// Makes the request of an address, and sends it.
+    /// Makes the request for an address, and sends it.
     async fn request(
         &self,
         address: &Arc<NoticeAddress>,
@@ -409,13 +409,13 @@ impl Notices {
     }
 }
 
-/// Why an address gets nothing any more.
+/// The reason for giving up the notices of an address.
 const GONE: &str = "the address has answered 410: it wants no more notices";
 
-/// Headers and body.
+/// The headers and the body.
 type Request = (Vec<(&'static str, String)>, Vec<u8>);
 
-/// Where the request goes, and the keys of the address. Blocks.
+/// Returns the URL of the address, and its keys. Blocks.
 fn secrets(vault: &Vault, address: &NoticeAddress) -> Result<(WebAddress, Vec<Secret>), String> {
     let get = |name: &String| {
         let found = vault.get(name).map_err(|why| why.to_string())?;
@@ -437,7 +437,7 @@ fn secrets(vault: &Vault, address: &NoticeAddress) -> Result<(WebAddress, Vec<Se
     Ok((to, address.keys.iter().map(get).collect::<Result<_, String>>()?))
 }
 
-/// What an answer means, and in words what the address has said; no service is that of a browser.
+/// Returns the meaning of an answer, also in words. `service` is `None` for a browser.
 fn judged(service: Option<NoticeService>, answer: Result<OutwardAnswer, String>) -> (Tried, String) {
     let OutwardAnswer { status, retry_after_s, text } = match answer {
         Ok(answer) => answer,

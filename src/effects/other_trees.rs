@@ -1,7 +1,7 @@
-//! What git's configuration and ours name in other work trees of a repository, by the same paths in this one.
+//! The paths that git's configuration and ours name in other work trees of a repository, as the same paths in this one.
 //!
 //! All work trees of a repository share its configuration. A path in it that is absolute, or that counts from the
-//! repository's folder, leads into one of them; what a worker writes under the same path in another one comes there when
+//! repository's folder, leads into one of them. A file that a worker writes under the same path in another work tree gets there when
 //! its branch is merged or checked out, and then runs outside of every jail. Blocking: it asks git, and looks at files.
 
 use std::path::{Path, PathBuf};
@@ -12,10 +12,10 @@ use super::run_outside::{by_git, by_git_and_us};
 use provost_base::limits::{OTHER_TREES_MAX, PATH_LEN_MAX};
 use provost_system as system;
 
-/// What is named in the other work trees, as paths of this one; for the folder `root` and what lies in it.
+/// Returns the files that are named in other work trees, as paths of this one; for the folder `root` and all in it.
 ///
 /// # Errors
-/// A sentence when git cannot be asked, or where more is named than is looked at.
+/// A sentence when git cannot be asked, or if more files are named than are looked at.
 pub(super) fn named_in_other_trees(
     root: &Path,
     own: Option<&Path>,
@@ -27,7 +27,7 @@ pub(super) fn named_in_other_trees(
     let has_repository = |at: &&Path| std::fs::symlink_metadata(at.join(".git")).is_ok();
     let Some(top) = root.ancestors().find(has_repository) else { return Ok(found) };
     for other in other_trees(top, own)? {
-        // No worker works there, so nothing is left out.
+        // No worker works there, so the seeker leaves nothing out.
         let mut seeker = Seeker::new(&other, home, Path::new(""));
         let named = by_git(Some(own), &mut seeker)?;
         let named = by_git_and_us(named, &mut seeker, &[], lines);
@@ -59,7 +59,7 @@ pub(super) fn named_in_other_trees(
     Ok(found)
 }
 
-/// The tops of the other work trees: that of the main one, and those of the linked ones that the configuration names.
+/// Returns the tops of the other work trees: that of the main one, and those of the linked ones that the configuration names.
 fn other_trees(top: &Path, own: &Path) -> Result<Vec<PathBuf>, String> {
     let is_usual = own.file_name().is_some_and(|it| it == ".git");
     let main = own.parent().filter(|it| is_usual && *it != top).map(Path::to_path_buf);
@@ -69,7 +69,7 @@ fn other_trees(top: &Path, own: &Path) -> Result<Vec<PathBuf>, String> {
         false => words_of_configuration(top)?,
     };
     let words = String::from_utf8_lossy(&words);
-    // A path has many spellings, and all of them have the folder's name, unless they go through a link.
+    // All spellings of a path contain the folder's name, unless they go through a link.
     let is_named = |(tree, entry): &(PathBuf, PathBuf)| {
         let has_name = tree.file_name().is_some_and(|it| words.contains(&*it.to_string_lossy()));
         has_name || words.contains("includeif.") || entry.join("config.worktree").symlink_metadata().is_ok()
@@ -85,7 +85,7 @@ fn other_trees(top: &Path, own: &Path) -> Result<Vec<PathBuf>, String> {
     }
 }
 
-/// The tops of linked work trees, each with git's folder about it, as the repository has them on record.
+/// Returns the tops of linked work trees, each with git's folder for it, as the repository has them on record.
 fn linked_trees(own: &Path) -> impl Iterator<Item = (PathBuf, PathBuf)> {
     let entries = std::fs::read_dir(own.join("worktrees")).into_iter().flatten().flatten();
     entries.filter_map(|entry| {

@@ -1,9 +1,9 @@
-//! Finds what command lines that run outside of every jail name in a workspace, and what the scripts and
+//! Finds the files of a workspace that are named by command lines which run outside of every jail, and the files that the scripts and
 //! settings among those lead to in turn. Blocking: it looks at files and reads them, and never runs one.
 //!
-//! The jail holds what is found read-only: the file that a line names, a folder that an interpreter loads
-//! modules from, and what a script of a shell starts or reads. What a line names by something unknown
-//! (`$DIR/f`) is held by the end of its path.
+//! The jail makes the findings read-only: the file that a line names, a folder that an interpreter loads
+//! modules from, and the files that a shell script starts or reads. A path with an unknown beginning
+//! (`$DIR/f`) is held by its end.
 
 mod folders;
 mod interpreters;
@@ -28,23 +28,23 @@ use provost_jail::Missing;
 use provost_system as system;
 use provost_workspace::integrity_scan::Ground;
 
-/// How much of a text counts, and what becomes of what is missing.
+/// The kind of a text, which decides which of its words count, and whether missing files get a placeholder.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Mode {
-    /// A line of a configuration: every file that is named, and something stands in for a program that is missing.
+    /// A line of a configuration: every named file counts, and a missing program gets a placeholder.
     Line,
-    /// A shortcut that the user types, in each repository: programs, something that stands in for a missing one, and scripts.
+    /// A shortcut that the user types in any repository: programs, with a placeholder for a missing one, and scripts.
     Alias,
-    /// A line of other settings: programs, and scripts. Other files that are named are reported.
+    /// A line of other settings: programs and scripts. Changes of other named files are reported.
     Setting,
-    /// A script: programs, scripts for interpreters, and what is read as a script.
+    /// A script: programs, scripts for interpreters, and files that are read as scripts.
     Script,
 }
 
-/// How a file that is named is run.
+/// The way in which a named file is run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum LaunchMode {
-    /// As a hook of git's.
+    /// As a hook of git.
     AsHook,
     /// As a program of its own.
     Itself,
@@ -54,24 +54,24 @@ enum LaunchMode {
     ByInterpreter,
 }
 
-/// All that was found, which is to be held read-only.
+/// All findings: the jail makes them read-only, or the daemon reports their changes.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Outside {
     /// Files and folders, absolute.
     pub(super) named: Named,
-    /// Ends of paths of files whose beginnings are not known.
+    /// The ends of paths whose beginnings are unknown.
     pub(super) ends: BTreeSet<String>,
-    /// Folders, absolute, in which a new module of an interpreter's would be loaded, and that cannot be held as a whole.
+    /// Folders, absolute, from which an interpreter would load a new module, and which cannot be held as a whole.
     pub(super) beside: BTreeSet<PathBuf>,
-    /// Files, absolute, of which a change is reported, since they cannot be held: links on the way, and what is fetched.
+    /// Files, absolute, whose changes are reported since they cannot be held: links on the way, and fetched packages.
     pub(super) told: BTreeSet<PathBuf>,
-    /// Folders, absolute, with patterns of those paths in them whose change is reported: a line runs them, and the folder
+    /// Folders, absolute, each with a pattern of paths in it whose changes are reported: a line runs those files, and the folder
     /// cannot be held.
     pub(super) patterns: BTreeSet<(PathBuf, String)>,
 }
 
 impl Outside {
-    /// Adds what was found in other work trees; files go to those that are named.
+    /// Adds the findings from other work trees; their files go to `named`.
     pub(super) fn takes_over(&mut self, other: Outside, named: &mut Named) {
         for (path, missing) in other.named {
             named.entry(path).or_insert(missing);
@@ -82,7 +82,7 @@ impl Outside {
         self.patterns.extend(other.patterns);
     }
 
-    /// Has a scan report changes of what cannot be held by its path.
+    /// Makes a scan report changes of the findings that cannot be held by their paths.
     pub(super) fn reported_by(&self, ground: &mut Ground) {
         ground.report_files(&self.told);
         ground.report_modules_in(&self.beside);
@@ -91,28 +91,28 @@ impl Outside {
     }
 }
 
-/// What holds for the words of one command.
+/// The context of the words of one command.
 #[derive(Clone, Copy)]
 struct CommandContext<'b> {
     /// The directory in which the command starts.
     at: &'b Path,
-    /// The directories from which its words may count.
+    /// The directories that the command's relative words may count from.
     bases: &'b BTreeSet<PathBuf>,
     mode: Mode,
 }
 
-/// A look for what is named.
+/// The search for named files.
 pub(super) struct Seeker<'a> {
     /// The top directory of the workspace.
     pub(super) root: &'a Path,
     home: &'a Path,
-    /// Folders that a worker is to work in: neither they nor what holds them can be held.
+    /// The folder that a worker is to work in: neither it nor the folders around it can be held.
     works_in: &'a Path,
     read: BTreeSet<PathBuf>,
     budget: Budget,
-    /// The file of settings that has cost most.
+    /// The settings file that has cost most of the budget.
     dearest: Option<(usize, PathBuf)>,
-    /// The file in which a bound was reached that is no matter of cost.
+    /// The file that exceeded a bound other than the budget.
     too_long: Option<PathBuf>,
     pub(super) found: Outside,
 }
@@ -123,8 +123,8 @@ impl<'a> Seeker<'a> {
         Self { root, home, works_in, read, budget: Budget::new(), dearest: None, too_long: None, found }
     }
 
-    /// A path as git and a shell read it, without `.` and `..`. One that leads into the workspace by a link on the way
-    /// is that of the file there.
+    /// Returns a path as git and a shell read it, without `.` and `..`. For a path that leads into the workspace by a link on the way,
+    /// returns the path of the file there.
     pub(super) fn at(&self, folder: &Path, text: &str) -> PathBuf {
         let path = absolute(folder, self.home, text);
         if path.starts_with(self.root) {
@@ -135,18 +135,18 @@ impl<'a> Seeker<'a> {
         there.filter(|it| it.starts_with(self.root)).unwrap_or(path)
     }
 
-    /// A command line that begins in a folder.
+    /// Adds the findings of a command line that starts in a folder.
     pub(super) fn line(&mut self, line: &str, folder: &Path) {
-        // With this sign, git hands it to a shell.
+        // The sign `!` makes git hand the line to a shell.
         self.text(line.trim_start().trim_start_matches('!'), folder, folder, Mode::Line);
     }
 
-    /// A shortcut of git's.
+    /// Adds the findings of a git alias.
     pub(super) fn alias(&mut self, line: &str, folder: &Path) {
         self.text(line.trim_start().trim_start_matches('!'), folder, folder, Mode::Alias);
     }
 
-    /// Why not all of it is known.
+    /// Returns the reason why the findings are incomplete; `None` if they are complete.
     pub(super) fn over(&self) -> Option<String> {
         let begins = "more is named by what runs outside of every jail than is looked at";
         let file = self.too_long.as_ref().or(self.dearest.as_ref().map(|it| &it.1));
@@ -165,7 +165,7 @@ impl<'a> Seeker<'a> {
         })
     }
 
-    /// Hooks of git's in a folder.
+    /// Adds the findings of git's hooks in a folder.
     pub(super) fn hooks_in(&mut self, folder: &Path, begins: &Path) {
         let bases = BTreeSet::from([begins.to_path_buf()]);
         for name in HOOKS {
@@ -180,13 +180,13 @@ impl<'a> Seeker<'a> {
         }
     }
 
-    /// A file of settings that is held itself: what it has run.
+    /// Adds the findings of a settings file that is held itself.
     pub(super) fn settings(&mut self, file: &Path, row: &Row) {
         if self.budget.is_over() {
             return;
         }
         let Ok((text, is_all)) = system::beginning(file, SETTINGS_READ_BYTES_MAX) else { return };
-        // In a folder of settings, what is so large is none.
+        // A file of this size in a folder of settings is no settings file.
         let is_itself = file.file_name().is_some_and(|it| row_at(it.as_encoded_bytes()).is_some());
         if !is_all && is_itself {
             self.budget.is_not_enough();
@@ -194,11 +194,11 @@ impl<'a> Seeker<'a> {
         self.settings_text(&String::from_utf8_lossy(&text), file, row);
     }
 
-    /// The same, of settings that are to say this.
+    /// Adds the findings of a settings file that is to have this text.
     pub(super) fn settings_text(&mut self, text: &str, file: &Path, row: &Row) {
         let is_shells = matches!(row.whose, Whose::Shells | Whose::Interpreters)
             || [".husky", ".git-hooks", ".lefthook", ".lefthook-local"].contains(&row.pattern);
-        // Tasks of editors are run on purpose, but for those that begin with the folder.
+        // Users start editors' tasks on purpose, except those that begin with the opening of the folder.
         let begin = ["folderOpen", "Command\"", "\"PATH\"", "\"mcp\""];
         let name = file.file_name().and_then(|it| it.to_str()).unwrap_or_default();
         let is_editors = row.whose == Whose::Editors;
@@ -230,20 +230,20 @@ impl<'a> Seeker<'a> {
         self.blame(file);
     }
 
-    /// There are more settings than are read, and this is one of them.
+    /// Notes that there are more settings than are read, and that this is one of them.
     pub(super) fn is_too_much(&mut self, file: &Path) {
         self.budget.is_not_enough();
         self.blame(file);
     }
 
-    /// Remembers in which file a bound was reached, if one was.
+    /// Remembers the file in which a bound was exceeded, if one was.
     fn blame(&mut self, file: &Path) {
         if self.budget.is_too_long() {
             self.too_long.get_or_insert_with(|| file.to_owned());
         }
     }
 
-    /// `folder` is where it begins, `own` where the script itself lies.
+    /// Adds the findings of a text. `folder` is where it starts, `own` is the folder of the script itself.
     fn text(&mut self, text: &str, folder: &Path, own: &Path, mode: Mode) {
         let variables = self.variables(own);
         let (mut at, mut bases) =
@@ -254,7 +254,7 @@ impl<'a> Seeker<'a> {
                 if !self.budget.look(word.text.len()) {
                     break;
                 }
-                // Where it may have gone by then.
+                // The directory to which the commands before may have changed.
                 let named = self.at(&at, &word.text);
                 if named.starts_with(self.root) && named.is_dir() {
                     bases.insert(named);
@@ -289,7 +289,7 @@ impl<'a> Seeker<'a> {
         known.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
     }
 
-    /// Folders and files that a variable has programs loaded from.
+    /// Adds the folders and files from which a variable has programs loaded.
     fn variables_of(&mut self, command: &Command, at: &Path, mode: Mode) {
         let missing = if mode == Mode::Line { Missing::Directory } else { Missing::Leave };
         // `env A=b program` sets it as well.
@@ -335,7 +335,7 @@ impl<'a> Seeker<'a> {
         }
     }
 
-    /// What direnv's own words for it put into `PATH`, or into another variable.
+    /// Adds the folders that direnv's own commands put into `PATH`, or into another variable.
     fn added_to_path(&mut self, name: &str, words: &[ShellWord], way: CommandContext<'_>) {
         let (variable, words) = match (name, words.split_first()) {
             ("path_add", Some((variable, words))) => (variable.text.as_str(), words),
@@ -351,23 +351,23 @@ impl<'a> Seeker<'a> {
         }
     }
 
-    /// A program with its arguments.
+    /// Adds a program with its arguments.
     fn started(&mut self, first: &ShellWord, words: &[ShellWord], way: CommandContext<'_>) {
         let name = name_of(first);
         self.program(first, way, (LaunchMode::Itself, first.text.contains('/')));
         if is_loader(name) || SHELLS.contains(&name) {
             self.interpreted(name, words, way);
         }
-        // Of direnv: what it sets may be folders of programs.
+        // direnv's `dotenv` may set variables to folders of programs.
         if name == "dotenv"
             && let Some(file) = words.first().filter(|it| it.text.contains(['/', '.']))
         {
             self.program(file, way, (LaunchMode::ByShell, true));
         }
-        // What a script has built or tested is reported, and free to change.
+        // Changes of files that a script builds or tests are reported and not prevented.
         let runs = |names: &[&str]| way.mode != Mode::Script && names.contains(&name);
         for (_, files) in RUNNERS.iter().filter(|(names, _)| runs(names)) {
-            // Where there is none, a new one is reported, as all that builds.
+            // If there is no such file, a new one is reported, like all files of builds.
             for file in
                 way.bases.iter().flat_map(|base| files.iter().map(|it| base.join(it))).collect::<Vec<_>>()
             {
@@ -378,12 +378,12 @@ impl<'a> Seeker<'a> {
         }
     }
 
-    /// A program, or a script: held where it is, and where it is missing too if a configuration names it.
+    /// Adds a program or a script: it is held where it exists, and where it is missing, too, if a configuration names it.
     fn program(&mut self, word: &ShellWord, way: CommandContext<'_>, (run, is_path): (LaunchMode, bool)) {
         let text = word.text.as_str();
         let known = if word.is_end { text.trim_start_matches('/') } else { text };
         let mut is_there = false;
-        // A name without a folder is looked for in `PATH`.
+        // A name without a folder is looked up in `PATH`.
         if let Some(open) =
             word.open.as_ref().filter(|it| run != LaunchMode::Itself || it.folder.contains('/'))
         {
@@ -394,7 +394,7 @@ impl<'a> Seeker<'a> {
                 return;
             }
             let file = self.at(base, known);
-            // A name without a folder is looked for in `PATH`, unless it is in a folder that was gone into.
+            // A name without a folder is looked up in `PATH`, unless it is in a folder that was entered before.
             if file.is_file() && (is_path || base != way.at) {
                 is_there = true;
                 self.script(&file, way, run);
@@ -410,7 +410,7 @@ impl<'a> Seeker<'a> {
             }
         } else if !is_there && is_path && !known.is_empty() && !known.contains(['%', '*', '?', '[', '$']) {
             let file = self.at(way.at, known);
-            // An empty folder: what is to run it fails, as it does without.
+            // The placeholder is an empty folder: running it fails, as running a missing file does.
             let stands_in = way.mode == Mode::Line || way.mode == Mode::Alias && run == LaunchMode::Itself;
             let missing = if stands_in { Missing::Directory } else { Missing::Leave };
             if file.symlink_metadata().is_err() {
@@ -419,7 +419,7 @@ impl<'a> Seeker<'a> {
         }
     }
 
-    /// Any other word: the files that it may mean.
+    /// Adds the files that any other word may mean.
     fn argument(&mut self, text: &str, way: CommandContext<'_>) {
         let parts = text.split(['=', ':', ',', '@']).chain([text]);
         for part in parts.filter(|it| !it.is_empty()).collect::<BTreeSet<_>>() {
@@ -439,7 +439,7 @@ impl<'a> Seeker<'a> {
                 self.hold_or_tell(file, way.mode, is_run || way.mode == Mode::Line);
             }
         }
-        // One that is named as being there is not for a worker to bring.
+        // No worker may create a file that the line names as an existing one.
         let file = self.at(way.at, text);
         let is_named = text.starts_with("./") || Path::new(text).is_absolute();
         if way.mode == Mode::Line
@@ -451,7 +451,7 @@ impl<'a> Seeker<'a> {
         }
     }
 
-    /// A script that is run: read, if it is one of a shell's.
+    /// Adds a script that is run, and reads it if it is a shell's.
     fn script(&mut self, file: &Path, way: CommandContext<'_>, run: LaunchMode) {
         // Hooks lie in the repository, which may be elsewhere.
         if !(run == LaunchMode::AsHook || file.starts_with(self.root)) {
@@ -463,7 +463,7 @@ impl<'a> Seeker<'a> {
         }
         let Ok((begin, is_all)) = system::beginning(&end, SCRIPT_BYTES_MAX) else { return };
         let first = begin.split(|it| *it == b'\n').next().unwrap_or_default();
-        // A program that is no text; where the first line is one, a shell reads on and passes over such bytes.
+        // This is no text. If the first line is text, a shell reads on and passes over such bytes.
         if first.contains(&0) {
             return;
         }
@@ -493,7 +493,7 @@ impl<'a> Seeker<'a> {
         }
     }
 
-    /// A folder, or a file, that an interpreter loads from. Sources are free to change, and new modules in them reported.
+    /// Adds a folder or file that an interpreter loads from. Sources may change, but new modules in them are reported.
     fn loaded_from(&mut self, folder: PathBuf, missing: Missing, mode: Mode, is_source: bool) {
         if !(is_source && folder.is_dir()) {
             self.folder(folder, missing, mode);
@@ -502,7 +502,7 @@ impl<'a> Seeker<'a> {
         }
     }
 
-    /// Has a file held, or a change of it reported.
+    /// Holds a file, or has its changes reported.
     fn hold_or_tell(&mut self, file: PathBuf, mode: Mode, is_held: bool) {
         if is_held {
             self.hold(file, Missing::Leave, mode);
@@ -515,13 +515,13 @@ impl<'a> Seeker<'a> {
         self.works_in.starts_with(folder) || self.root.starts_with(folder)
     }
 
-    /// Has a file or folder held. What a line of a configuration names is held under that name, or refuses the worker; what is
-    /// named by others is held at the end of its links, and those are told.
+    /// Holds a file or folder. A path that a configuration names is held as it is, or the worker is refused; a path that
+    /// others name is held at the end of its links, and changes of the links are reported.
     fn hold(&mut self, path: PathBuf, missing: Missing, mode: Mode) {
         if !path.starts_with(self.root) || self.is_worked_in(&path) {
             return;
         }
-        // What is no path is no program either, unless it is one after all.
+        // An odd path is no program, unless a file with that path exists.
         let is_odd = |it: &str| it.len() > PATH_LEN_MAX || it.contains(char::is_control);
         if path.to_str().is_none_or(is_odd) && path.symlink_metadata().is_err() {
             return;
@@ -545,7 +545,7 @@ impl<'a> Seeker<'a> {
     }
 }
 
-/// The first word that can be a program's name, and those behind it.
+/// Returns the first word that can be a program's name, and the words behind it.
 fn named_first(words: &[ShellWord]) -> Option<(&ShellWord, &[ShellWord])> {
     let is_name = |it: &ShellWord| it.is_end || !(it.text.contains('=') || it.text.starts_with('-'));
     words[words.iter().position(is_name)?..].split_first()

@@ -1,7 +1,7 @@
 //! Makes the plan of a jail from a task and its worker's profile. Blocking: it opens,
 //! hashes and copies files.
 //!
-//! It checks the facts of the permission again. It refuses a directory or program that has been replaced since: the
+//! It checks the facts of the permission again, and refuses a directory or program that has been replaced since: the
 //! permission was for the first one.
 
 use std::path::{Path, PathBuf};
@@ -32,7 +32,7 @@ use provost_jail::{
 use provost_vault::Vault;
 use provost_workspace::work_trees::WorkTrees;
 
-/// Names under which secrets travel; no worker gets them, whatever its profile says.
+/// Variables in which secrets travel; no worker gets them, even if its profile names them.
 const SECRETS: [&str; 1] = ["DEVIT_SECRET"];
 const OUR_PREFIX: &str = "PROVOST_";
 
@@ -40,7 +40,7 @@ const OUR_PREFIX: &str = "PROVOST_";
 pub(super) struct RunEnvironment {
     /// The top directory of the workspace.
     pub(super) root: Root,
-    /// The user's home, and what belongs to the daemon.
+    /// The user's home, and the folders of the daemon.
     pub(super) forbidden_paths: ForbiddenPaths,
     /// Folder for the copies of workers that work in one.
     pub(super) copies: PathBuf,
@@ -52,45 +52,45 @@ pub(super) struct RunEnvironment {
     pub(super) program: Option<PathBuf>,
     /// The git work trees of runs; `None` where no run is on record.
     pub(super) trees: Option<Arc<WorkTrees>>,
-    /// Says within which span a run is.
+    /// Returns the span of a task's run.
     pub(super) trace_parent: Option<super::TraceParent>,
     /// Writes the files of a commit.
     pub(super) commits: WriteTree,
     /// The homes of agents' sessions; `None` where no run is on record.
     pub(super) sessions: Option<KeptSessions>,
-    /// Whether plans are made for runs, or to be shown.
+    /// Whether the plan is for a run, or only to be shown.
     pub(super) trying: PlanPurpose,
 }
 
 /// Everything that one run needs.
 pub(super) struct Prepared {
     pub(super) plan: Plan,
-    /// The secrets that it is given, to be put on record before it runs.
+    /// The record of the secrets that the run gets, to be written before it starts.
     pub(super) secrets: Option<Record>,
-    /// The way out of its network; taken when the worker runs.
+    /// The network access of the run; taken when the worker starts.
     pub(super) outlets: Option<Outlets>,
     pub(super) tier: Tier,
     pub(super) limit: Ttl,
     pub(super) model: Option<String>,
-    /// The workspace as it was; `None` for a worker whose changes are thrown away.
+    /// The workspace before the run; `None` for a worker whose changes are thrown away.
     pub(super) before: Option<Before>,
     pub(super) door: Option<WorkersDoor>,
-    /// What it is to be asked, when it is spoken to.
+    /// The request to the worker, if the daemon speaks with it.
     pub(super) call: Option<Speech>,
     #[expect(
         dead_code,
         reason = "held open until the worker runs, so that no other directory gets its inode"
     )]
     directory: Resolved,
-    /// What it reads on its standard input; taken when it runs.
+    /// The bytes for the worker's standard input; taken when it starts.
     pub(super) input: Option<Vec<u8>>,
-    /// Removed when this is dropped.
+    /// The run's own folders, removed when this is dropped.
     pub(super) private: RunFolders,
-    /// The session that it is in, where its home is kept.
+    /// The session of the run, if its home is kept.
     pub(super) session: Option<SessionLease>,
 }
 
-/// What a worker that is spoken to is asked, by its protocol.
+/// The request to a worker that the daemon speaks with, by its protocol.
 #[derive(Clone, Debug)]
 pub(super) enum Speech {
     Mcp(Call),
@@ -98,7 +98,7 @@ pub(super) enum Speech {
 }
 
 impl Speech {
-    /// What a task's worker is asked; `None` for one that is not spoken to.
+    /// Returns the request to a task's worker; `None` for a worker that the daemon does not speak with.
     fn of(
         profile: &Profile,
         task: &Task,
@@ -109,7 +109,7 @@ impl Speech {
         mcp.or_else(|| Errand::of(profile, task, folders, (model, session)).map(Self::Acp))
     }
 
-    /// How such a worker is called in the errors of its runs.
+    /// Returns the name of such a worker in the errors of its runs.
     pub(super) fn whose(&self) -> &'static str {
         match self {
             Speech::Mcp(_) => mcp::WHOSE,
@@ -119,7 +119,7 @@ impl Speech {
 }
 
 impl Prepared {
-    /// Who starts it. Nothing is kept for the next run in a copy: there is none.
+    /// Returns the supervisor that starts the worker. A run in a copy keeps no spares, since no later run uses the copy.
     pub(super) fn supervisor(&self, usual: &Supervisor) -> Supervisor {
         match self.private.copy() {
             Some(_) => usual.clone().without_spares(),
@@ -131,7 +131,7 @@ impl Prepared {
 /// Makes the plan of a task.
 ///
 /// # Errors
-/// A [`Failure`] to be reported as the task's end.
+/// A [`Failure`] that becomes the task's end.
 pub(super) fn prepare(
     place: &RunEnvironment,
     task: &Task,
@@ -147,7 +147,7 @@ pub(super) fn prepare(
     prepare_words(place, task, profile, (tier, lent), words)
 }
 
-/// The same, with these arguments instead of those that the profile makes.
+/// Makes the plan of a task with these arguments instead of those that the profile makes.
 pub(super) fn prepare_words(
     place: &RunEnvironment,
     task: &Task,
@@ -166,7 +166,7 @@ pub(super) fn prepare_words(
         None => directory.place().clone(),
     };
     let folders = (text(work.path())?, text(directory.place().path())?);
-    // A command in the worker's place has nothing to ask or tell.
+    // A command that runs in the worker's place asks and tells nothing.
     let instead = task.order.command().is_some();
     let root = private.tree().map_or(&place.root, |it| &it.root).place().clone();
     let workspace = text(if copied { work.path() } else { root.path() })?;
@@ -190,7 +190,7 @@ pub(super) fn prepare_words(
     private.narrow(&mut draft.limits)?;
     let around = (!copied && *directory.place() != root).then(|| root.clone());
     show(&mut draft, profile, around)?;
-    // Last, so that nothing is opened for a worker that cannot start.
+    // The door is opened last, so that none is opened for a worker that cannot start.
     let open = |open: &OpenDoor| open(task, tier).map_err(|e| jail_refused(format!("its own door: {e}")));
     let door = place.doors.as_ref().filter(|_| !instead).map(open).transpose()?;
     door.as_ref().map_or(Ok(()), |door| door::show(&mut draft, door, place.program.as_ref()))?;
@@ -219,7 +219,7 @@ pub(super) fn prepare_words(
     })
 }
 
-/// Shows the run what it may read: its worker's folders, and the workspace around its directory.
+/// Shows the run the folders that it may read: those of its worker, and the workspace around its directory.
 fn show(draft: &mut Draft, profile: &Profile, around: Option<ResolvedPath>) -> Result<(), Failure> {
     for path in &profile.read_only {
         draft.toolchain(find_place(path).map_err(jail_refused)?);
@@ -228,7 +228,7 @@ fn show(draft: &mut Draft, profile: &Profile, around: Option<ResolvedPath>) -> R
     Ok(())
 }
 
-/// Gives the run its secrets and its network: what is put on record of the first, and the way out.
+/// Gives the run its secrets and its network. Returns the record of the secrets, and the network's outlets.
 fn give(
     draft: &mut Draft,
     task: &Task,
@@ -255,10 +255,10 @@ fn give(
     Ok((secrets, outlets))
 }
 
-/// The session that a run is in, where its home can be kept for a later one.
+/// Returns the session of a run, if its home can be kept for a later run.
 ///
 /// # Errors
-/// Why a session cannot be gone on with.
+/// The reason why a session cannot be gone on with.
 fn session(
     place: &RunEnvironment,
     task: &Task,
@@ -280,7 +280,7 @@ fn session(
     }
 }
 
-/// Where a task works: its directory, in the workspace or in its work tree, and the folders that its run has for itself.
+/// Returns a task's directory, in the workspace or in its work tree, and the folders that its run has for itself.
 fn folders(
     place: &RunEnvironment,
     task: &Task,
@@ -295,13 +295,13 @@ fn folders(
     Ok((directory, private))
 }
 
-/// The tightest of what worker, task and policy say.
+/// Returns the shortest limit of worker, task and policy.
 pub(super) fn limit(profile: &Profile, task: &Task) -> Ttl {
     let asked = profile.timeout.min(task.order.timeout);
     task.terms.timeout.map_or(asked, |most| asked.min(most))
 }
 
-/// What a run that has begun before has left of its time.
+/// Returns the rest of the time of a run that has begun before.
 fn left_of(limit: Ttl, task: &Task) -> Ttl {
     match task.state {
         TaskState::Running { since, .. } => {
@@ -322,7 +322,7 @@ fn limits(profile: &Profile, task: &Task, wall: Ttl) -> Limits {
         processes: processes.unwrap_or(usual.processes),
         data_bytes: memory.unwrap_or(usual.data_bytes),
         resident_bytes: memory.unwrap_or(usual.resident_bytes),
-        // Wall time is the limit that people set; processor time only must not end a run before it.
+        // People set the wall time; the limit of processor time must not end a run before it.
         cpu_seconds: bounds
             .cpu_seconds
             .unwrap_or_else(|| wall.as_seconds().saturating_add(1).saturating_mul(cores)),
@@ -347,13 +347,13 @@ fn check_terms(task: &Task, tier: Tier) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The directory that the task was allowed to work in.
+/// Returns the directory that the task was allowed to work in.
 fn known(task: &Task) -> Result<&Directory, Failure> {
     let missing = || Failure::Sandbox { why: "the task has no working directory on record".into() };
     task.directory.as_ref().ok_or_else(missing)
 }
 
-/// The same, if it still is that one.
+/// Returns the task's directory, opened, if it is still the same one.
 fn directory(root: &Root, task: &Task) -> Result<Resolved, Failure> {
     let sandbox = |why: String| Failure::Sandbox { why: why.into() };
     let known = known(task)?;
@@ -369,7 +369,7 @@ fn directory(root: &Root, task: &Task) -> Result<Resolved, Failure> {
     Ok(found)
 }
 
-/// The executable that the task was allowed to start, if it still has that content and is to be started so.
+/// Returns the executable that the task was allowed to start, if its content and its configuration are still the same.
 fn program(profile: &Profile, known: Option<Digest>) -> Result<Program, Failure> {
     let program = resolve_program(&profile.program).map_err(jail_refused)?;
     if known != Some(profile.fingerprint(program.digest())) {
@@ -382,7 +382,7 @@ fn program(profile: &Profile, known: Option<Digest>) -> Result<Program, Failure>
     Ok(program)
 }
 
-/// DevIt 1.10, "Env added", without anything that the daemon has inherited or keeps secret.
+/// Makes the environment by DevIt 1.10, "Env added", without any variable that the daemon has inherited or keeps secret.
 fn environment(
     profile: &Profile,
     fill: &Fill<'_>,
@@ -398,7 +398,7 @@ fn environment(
         }
         environment.set(name, value).map_err(jail_refused)?;
     }
-    // A longer goal, or one that no variable can hold, is among the arguments all the same.
+    // A goal that is longer, or that no variable can hold, is among the arguments all the same.
     let goal =
         Some(fill.goal).filter(|goal| told && goal.len() <= GOAL_ENV_BYTES_MAX && !goal.contains('\0'));
     let variables = [

@@ -21,11 +21,11 @@ pub(super) const LOADED_FROM: [&str; 16] = [
     "ZDOTDIR",
 ];
 
-/// Those of them that lead to modules of an interpreter's, which are a project's own sources more often than not.
+/// Those variables that lead to modules of an interpreter: these are often a project's own sources.
 pub(super) const SOURCES: [&str; 7] =
     ["CLASSPATH", "LUA_PATH", "NODE_PATH", "PERL5LIB", "PERLLIB", "PYTHONPATH", "RUBYLIB"];
 
-/// Beginnings of the names of interpreters that load what lies beside a script.
+/// Beginnings of the names of interpreters that load files beside a script.
 const LOADERS: [&str; 17] = [
     "bun",
     "deno",
@@ -46,7 +46,7 @@ const LOADERS: [&str; 17] = [
     "tsx",
 ];
 
-/// Options of interpreters, without their first dash, whose value is loaded before the script, or is looked into.
+/// Options of interpreters, without their first dash, whose value is loaded before the script, or is searched for modules.
 pub(super) const LOAD_OPTIONS: [&str; 14] = [
     "-experimental-loader",
     "-import",
@@ -64,7 +64,7 @@ pub(super) const LOAD_OPTIONS: [&str; 14] = [
     "r",
 ];
 
-/// What interpreters add to the name of a script or a module that is not there as it stands.
+/// Extensions that interpreters add to the name of a script or a module that they do not find as written.
 pub(super) const RESOLVED: [&str; 11] = [
     "",
     ".js",
@@ -79,7 +79,7 @@ pub(super) const RESOLVED: [&str; 11] = [
     "/__main__.py",
 ];
 
-/// Options with a value, of programs that are told to `run` another one.
+/// Options with a value, of wrappers that are told to `run` another program.
 pub(super) const RUN_VALUED: [&str; 18] = [
     "--cache-dir",
     "--config-file",
@@ -101,14 +101,14 @@ pub(super) const RUN_VALUED: [&str; 18] = [
     "-w",
 ];
 
-/// Variables that have options of an interpreter, which its name stands beside.
+/// Variables with options of an interpreter, each with the interpreter's name.
 pub(super) const OPTIONS_IN: [(&str, &str); 4] =
     [("NODE_OPTIONS", "node"), ("PERL5OPT", "perl"), ("RUBYOPT", "ruby"), ("BUN_OPTIONS", "bun")];
 
 /// Commands of direnv that put a folder into `PATH`, or into another variable.
 pub(super) const ADD_TO_PATH: [&str; 3] = ["PATH_add", "path_add", "load_prefix"];
 
-/// Shells, and their words for reading a script.
+/// Shells, and their commands for reading a script.
 pub(super) const SHELLS: [&str; 14] = [
     ".",
     "ash",
@@ -141,7 +141,7 @@ pub(super) const SCRIPTS_OF_EDITORS: [&str; 11] = [
     ".vimrc",
 ];
 
-/// Rows of settings in which a command line stands behind any name: that of a hook, or of a kind of files.
+/// Rows of settings in which a command line stands behind any key: the name of a hook, or a kind of files.
 pub(super) const LINES_BY_ANY_KEY: [&str; 7] = [
     "*simple-git-hooks.*",
     ".huskyrc*",
@@ -184,7 +184,7 @@ pub(super) const HOOKS: [&str; 28] = [
     "update",
 ];
 
-/// Programs that read a file of one of these names where they are started.
+/// Programs that read a file with one of these names in the folder where they start.
 pub(super) const RUNNERS: [(&[&str], &[&str]); 8] = [
     (&["make", "gmake"], &["GNUmakefile", "makefile", "Makefile"]),
     (&["just"], &["justfile", ".justfile", "Justfile"]),
@@ -196,14 +196,14 @@ pub(super) const RUNNERS: [(&[&str], &[&str]); 8] = [
     (&["composer"], &["composer.json"]),
 ];
 
-/// Programs that run another one, which stands behind their options and those options' values.
+/// Wrappers: programs that start another one, whose name stands behind their options and those options' values.
 pub(super) const WRAPPERS: [&str; 25] = [
     "bunx", "chrt", "direnv", "doas", "dotenv", "hatch", "ionice", "mise", "nice", "npm", "npx", "pdm",
     "pipenv", "pipx", "pnpm", "poetry", "rtx", "rye", "stdbuf", "sudo", "taskset", "timeout", "uv", "uvx",
     "xargs",
 ];
 
-/// Whether a program is an interpreter that loads what lies beside a script.
+/// Checks whether a program is an interpreter that loads files beside a script.
 pub(super) fn is_loader(name: &str) -> bool {
     LOADERS.iter().any(|it| name.starts_with(it))
 }

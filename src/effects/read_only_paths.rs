@@ -1,5 +1,5 @@
-//! Finds what stays read-only in a task's directory besides the usual: repositories, what git's configuration
-//! names, settings that run later, and what our configuration adds. Blocking.
+//! Finds the paths in a task's directory that stay read-only in addition to the usual ones: repositories, paths that git's
+//! configuration names, settings that run later, and paths that our configuration adds. Blocking.
 
 use std::collections::BTreeSet;
 use std::io::ErrorKind;
@@ -23,12 +23,12 @@ use provost_jail::{
 };
 use provost_workspace::integrity_scan::Ground;
 
-/// Guards for the jail, and the workspace as it was.
+/// The guards for the jail, and the workspace as it was.
 pub(super) struct ReadOnlyPaths {
     guards: Vec<Guard>,
-    /// Local sockets in what the worker sees of the workspace.
+    /// Local sockets in the part of the workspace that the worker sees.
     sockets: Vec<PathBuf>,
-    /// Folders there that cannot be listed, in which there may be more.
+    /// Folders in that part that cannot be listed, in which there may be more sockets.
     shut: Vec<PathBuf>,
     repositories: Option<Repositories>,
     hooks: GitHooks,
@@ -36,7 +36,7 @@ pub(super) struct ReadOnlyPaths {
 }
 
 impl ReadOnlyPaths {
-    /// Has a jail keep all of it; what was there before stays, to be compared.
+    /// Hands the findings to the jail's plan, and returns the state before the run for comparison.
     pub(super) fn over(self, draft: &mut Draft) -> Before {
         draft.guards = self.guards;
         draft.sockets = self.sockets;
@@ -52,14 +52,14 @@ impl ReadOnlyPaths {
 pub(super) enum PlanPurpose {
     /// For a program that is started.
     InEarnest,
-    /// For showing it: then no file of the directory is touched.
+    /// For a plan that is shown: no file of the directory is touched.
     ToShow,
 }
 
-/// Finds out what is to be protected and looks around.
+/// Finds the paths to protect, and scans the workspace.
 ///
 /// # Errors
-/// A [`Failure`] when something cannot be protected: then the worker does not run.
+/// A [`Failure`] if something cannot be protected: the worker does not run then.
 pub(super) fn shield(
     profile: &Profile,
     tier: Tier,
@@ -78,7 +78,7 @@ pub(super) fn shield(
         return Err(jail_refused(format!("{} {why}", directory.path().display())));
     }
     let (mut guards, protected) = guards_of(&named, root, directory)?;
-    // What a jail cannot keep a worker from, and what this one may do, is to be told in full.
+    // Changes that a jail cannot prevent, or that this worker may make, have to be reported in full.
     let whole_repositories = tier != Tier::Ns || profile.git == Git::Write;
     let mut ground = Ground {
         root: root.clone(),
@@ -109,16 +109,16 @@ pub(super) fn shield(
     more.protected.extend(led.paths());
     seeker.found.reported_by(&mut more);
     if more != ground {
-        // What links lead to matters as well.
+        // The targets of links matter as well.
         (before, alone) = looked(&more)?;
     }
-    // A worker can have chosen these names: what no mount takes is reported, or it would keep all later ones out.
+    // A worker may have chosen these names: a path that no mount can hold is reported, since refusing it would refuse all later workers.
     for (path, missing) in led.held(root.path()) {
         if let Ok(below) = root.path().join(path).strip_prefix(directory.path()) {
             guards.extend(guard(below, missing));
         }
     }
-    // What lies outside of the task's directory is out of its reach.
+    // Paths outside of the task's directory are out of its reach.
     let below = |path| Path::new(path).strip_prefix(prefix).ok().filter(|it| !it.as_os_str().is_empty());
     guards.extend(before.held().filter_map(|path| guard(below(path)?, Missing::Leave).ok()));
     for path in alone.iter().filter_map(|path| below(path)) {
@@ -131,8 +131,8 @@ pub(super) fn shield(
     Ok(ReadOnlyPaths { guards, sockets, shut, repositories, hooks, before })
 }
 
-/// What git's configuration and ours name, in this work tree and, by the same paths, in others of the repository; and
-/// whether git runs hooks here.
+/// Returns the paths that git's configuration and ours name, in this work tree and, by the same paths, in others of the
+/// repository; and whether git runs hooks here.
 fn named_by_configuration(
     profile: &Profile,
     own: Option<&Path>,
@@ -147,8 +147,8 @@ fn named_by_configuration(
     Ok((hooks, named))
 }
 
-/// Has all repositories held that are there, and those places where submodules belong. Returns the
-/// repositories, and what holds them.
+/// Makes guards for all existing repositories, and for the places of submodules. Returns the
+/// repositories and the guards.
 fn guard_repositories(
     before: &Before,
     root: &ResolvedPath,
@@ -182,7 +182,7 @@ fn guard_repositories(
     Ok((known, guards))
 }
 
-/// Has held what repositories around a task's directory name in it.
+/// Makes guards for the paths in a task's directory that repositories around it name.
 fn guard_what_others_name(
     around: &Surroundings,
     root: &ResolvedPath,
@@ -193,14 +193,14 @@ fn guard_what_others_name(
     let all = around.repositories.iter().filter_map(|path| std::str::from_utf8(path).ok());
     for path in all.filter(|path| *path != ".git") {
         let named = by_repository(&root.path().join(path), seeker).map_err(jail_refused)?;
-        // Where the task would work in it, that repository is refused for what it says of its hooks, not the task.
+        // A folder that the task would work in is skipped: the hooks of another repository must not refuse the task.
         let named = named.into_iter().filter(|(path, _)| !directory.path().starts_with(path)).collect();
         guards.extend(guards_of(&named, root, directory)?.0);
     }
     Ok(guards)
 }
 
-/// Has those places held where submodules belong: the workspace's own ones, and those of the repositories in it.
+/// Makes guards for the places of submodules: those of the workspace, and those of the repositories in it.
 fn guard_submodules(
     known: &BTreeSet<PathBuf>,
     root: &ResolvedPath,
@@ -227,7 +227,7 @@ fn guard_submodules(
     Ok(())
 }
 
-/// What matters of the workspace around a task's directory.
+/// Scans the workspace around a task's directory.
 fn around(root: &ResolvedPath, directory: &ResolvedPath) -> Result<Surroundings, Failure> {
     if directory == root {
         return Ok(Surroundings::default());
@@ -240,7 +240,7 @@ fn around(root: &ResolvedPath, directory: &ResolvedPath) -> Result<Surroundings,
     })
 }
 
-/// Where links among settings lead, from the task's directory and from around it.
+/// Returns the targets of links among settings, in the task's directory and around it.
 fn led(
     before: &Before,
     around: &Surroundings,
@@ -248,12 +248,12 @@ fn led(
     directory: &ResolvedPath,
 ) -> Result<LinkTargets, Failure> {
     let links = before.links().chain(around.links.iter().map(Vec::as_slice));
-    // What is not text cannot be held by a mount, and is reported when it is turned.
+    // A path that is no text cannot be held by a mount, and a change of it is reported.
     let links = links.filter_map(|it| std::str::from_utf8(it).ok()).map(PathBuf::from);
     LinkTargets::by(links, root, directory)
 }
 
-/// Local sockets in what a worker sees of the workspace.
+/// Returns the local sockets in the part of the workspace that a worker sees.
 fn sockets(before: &Before, around: &Surroundings, root: &ResolvedPath) -> Result<Vec<PathBuf>, Failure> {
     let mut sockets = Vec::new();
     for socket in before.sockets().chain(around.sockets.iter().map(Vec::as_slice)) {
@@ -268,8 +268,8 @@ fn sockets(before: &Before, around: &Surroundings, root: &ResolvedPath) -> Resul
     Ok(sockets)
 }
 
-/// Folders that cannot be listed, in what a worker sees of the workspace. It sees them empty: it could connect to a socket
-/// in one whose name it knows.
+/// Returns the folders that cannot be listed in the part of the workspace that a worker sees. The worker sees them empty, since it
+/// could connect to a socket in such a folder by a name that it knows.
 fn shut(before: &Before, around: &Surroundings, root: &ResolvedPath) -> Result<Vec<PathBuf>, Failure> {
     let all = before.shut().chain(around.shut.iter().map(Vec::as_slice));
     all.map(|folder| {
@@ -285,10 +285,10 @@ fn shut(before: &Before, around: &Surroundings, root: &ResolvedPath) -> Result<V
     .collect()
 }
 
-/// Whether git runs hooks in a workspace: a file among its hooks that is no sample. Where one cannot look, it does.
+/// Checks whether git runs hooks in a workspace: a file among its hooks that is no sample. A folder that cannot be read counts, too.
 fn hooks_of(own: Option<&Path>, named: &Named) -> GitHooks {
     let usual = own.map(|it| it.join("hooks"));
-    // Of what git names, folders are where it looks for hooks.
+    // Of the named paths, folders are those in which git looks for hooks.
     let folders =
         named.iter().filter(|(_, missing)| **missing == Missing::Directory).map(|(path, _)| path.clone());
     let is_in_use = |folder: PathBuf| match std::fs::read_dir(folder) {
@@ -300,7 +300,7 @@ fn hooks_of(own: Option<&Path>, named: &Named) -> GitHooks {
     if usual.into_iter().chain(folders).any(is_in_use) { GitHooks::Installed } else { GitHooks::None }
 }
 
-/// What of these paths lies in the directory, as guards, and what matters of the others, from the workspace.
+/// Returns guards for the paths that lie in the directory, and the paths that matter to the report, from the workspace.
 fn guards_of(
     named: &Named,
     root: &ResolvedPath,
@@ -308,7 +308,7 @@ fn guards_of(
 ) -> Result<(Vec<Guard>, BTreeSet<Vec<u8>>), Failure> {
     let (mut guards, mut protected) = (Vec::new(), BTreeSet::new());
     for (path, missing) in named {
-        // What lies elsewhere is out of a worker's reach.
+        // Paths elsewhere are out of a worker's reach.
         let Ok(from_root) = path.strip_prefix(root.path()) else { continue };
         if directory.path().starts_with(path) {
             let why = "is protected, by `protect` or git's core.hooksPath, and the task would work in it; \
@@ -325,8 +325,8 @@ fn guards_of(
     Ok((guards, protected))
 }
 
-/// Whether a directory, or one that it lies in up to the workspace, is a repository's own. Its name
-/// or its content tells.
+/// Checks whether a directory, or one around it up to the workspace, is a repository's own, by its name
+/// or its content.
 fn is_in_a_repository(root: &ResolvedPath, directory: &ResolvedPath) -> bool {
     let own = directory.path().ancestors().take_while(|at| *at != root.path());
     own.into_iter().any(|at| {
@@ -345,7 +345,7 @@ fn has_repository(folder: &Path) -> bool {
     std::fs::symlink_metadata(folder.join(".git")).is_ok()
 }
 
-/// A placeholder cannot be put behind a link, which a worker may turn anyway.
+/// Checks that no link lies on the way: a placeholder cannot be put behind a link, which a worker may change anyway.
 fn no_link_leads_to(directory: &Path, below: &Path) -> bool {
     let mut at = directory.to_path_buf();
     below.iter().all(|part| {
@@ -354,8 +354,8 @@ fn no_link_leads_to(directory: &Path, below: &Path) -> bool {
     })
 }
 
-/// Looks around until no file of the directory is shared with anything outside. Returns what is to be
-/// read-only because of that.
+/// Scans until no file of the directory is shared with a path outside, and copies shared files. Returns the files that stay
+/// read-only instead.
 fn look_at_what_is_its_own(ground: &Ground, mounts: bool) -> Result<(Before, BTreeSet<String>), Failure> {
     let mut held = BTreeSet::new();
     for _ in 0..UNSHARE_LOOKS_MAX {
@@ -379,8 +379,8 @@ fn look_at_what_is_its_own(ground: &Ground, mounts: bool) -> Result<(Before, BTr
     Err(jail_refused(why))
 }
 
-/// What to do about a workspace in which there is too much to be seen. A folder of which git knows nothing is more often one
-/// that a worker has left than a person's.
+/// Returns the advice for a workspace that is too large to scan. A folder that git does not know is more often a worker's
+/// than a person's.
 fn way_out_of(before: &Before, root: &Path) -> String {
     const ELSE: &str =
         "delegate for a smaller directory of it, or let the worker work in a copy (copy = true)";

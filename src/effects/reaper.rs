@@ -10,10 +10,10 @@ use provost_domain::view::BoundLocks;
 use provost_domain::{Lock, ProcessMark};
 use provost_system::process_began;
 
-/// How often processes are looked at.
+/// How often the processes are checked.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
-/// Looks at the processes until the daemon stops.
+/// Checks the processes until the daemon stops.
 pub(super) async fn look_on(handle: EngineHandle) {
     loop {
         tokio::select! {
@@ -38,7 +38,7 @@ pub(super) async fn look_on(handle: EngineHandle) {
 }
 
 fn has_ended(lock: &Lock) -> bool {
-    // What cannot be found out is left to the lock's time.
+    // If the process's state is unknown, the lock ends by its own time.
     let ended = |it: ProcessMark| process_began(it.pid).is_ok_and(|began| began != Some(it.started));
     lock.process.is_some_and(ended)
 }

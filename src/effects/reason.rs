@@ -1,4 +1,4 @@
-//! Why a run ended, in DevIt's words if there are any, and the limit that it reached.
+//! The reason why a run ended, in DevIt's words if it has any, and the limit that the run reached.
 //!
 //! DevIt 1.10, `exit_reason`: "success", "exit code N", "terminated by signal". Further details follow them, so that
 //! a client that compares the beginning still finds these words.
@@ -9,16 +9,16 @@ use provost_base::Ttl;
 use provost_domain::Failure;
 use provost_jail::{Limits, Space, size};
 
-/// Stands for an exit code that there is none of. DevIt 1.10.
+/// Stands for an exit code that does not exist or is unknown. DevIt 1.10.
 const CODE_UNKNOWN: i32 = -1;
-/// How shells report that a signal has ended a command: this, and the signal's number.
+/// Shells report a command that a signal has ended by this code plus the signal's number.
 const SHELL_SIGNAL: i32 = 128;
-/// More processor time than allowed. Linux has the same number on every processor that we run on.
+/// The signal for more processor time than allowed. Linux has the same number on every processor that Provost runs on.
 const SIGXCPU: i32 = 24;
-/// A file larger than allowed.
+/// The signal for a file that is larger than allowed.
 const SIGXFSZ: i32 = 25;
 
-/// The exit code of a run.
+/// Returns the exit code of a run.
 pub(super) fn code(end: &End) -> i32 {
     match end {
         End::Code(code) => *code,
@@ -27,7 +27,7 @@ pub(super) fn code(end: &End) -> i32 {
     }
 }
 
-/// DevIt 1.10, `exit_reason`.
+/// Returns the text of `exit_reason`. DevIt 1.10.
 pub(super) fn reason(run: &TaskRun<'_>, end: &End) -> String {
     let words = match end {
         End::Code(0) | End::Told(_) => return "success".into(),
@@ -64,7 +64,7 @@ pub(super) fn reason(run: &TaskRun<'_>, end: &End) -> String {
     }
 }
 
-/// The limits that a run went beyond or was held at, by the names that they have in the configuration or near it.
+/// Returns the limits that a run exceeded or was held at, by the names that they have in the configuration or near it.
 pub(super) fn limits_reached(run: &TaskRun<'_>, end: &End, output: &Output) -> Vec<&'static str> {
     let mut reached = Vec::new();
     match end {
@@ -119,7 +119,7 @@ fn space_in_words(space: Space, limits: &Limits) -> String {
     }
 }
 
-/// The sentence in a failure to start.
+/// Returns the sentence that describes a failure.
 pub(super) fn sentence(failure: &Failure) -> String {
     match failure {
         Failure::JailRefused { why }
@@ -130,7 +130,7 @@ pub(super) fn sentence(failure: &Failure) -> String {
     }
 }
 
-/// Rounded up, so that no limit reads as zero.
+/// Returns whole seconds, rounded up, so that no limit reads as zero.
 pub(super) fn whole_seconds(ttl: Ttl) -> u64 {
     u64::from(ttl.as_millis()).div_ceil(1000)
 }

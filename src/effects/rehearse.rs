@@ -19,10 +19,10 @@ use provost_domain::{
 use provost_jail::{Fill, ForbiddenPaths, Plan, Profile, Root, resolve_program};
 use provost_vault::Vault;
 
-/// The id that a worker sees as its task's.
+/// The task id that a worker sees in a rehearsal.
 const ID: &str = "rehearsal";
 
-/// Of what the plan is to be.
+/// The run that is rehearsed.
 pub struct Rehearsal {
     /// The profile of the worker whose run is rehearsed.
     pub profile: Profile,
@@ -34,36 +34,36 @@ pub struct Rehearsal {
     pub copies: PathBuf,
     /// The store of secrets for workers.
     pub vault: Vault,
-    /// What it may reach over the network.
+    /// The network access that the run may have.
     pub network: Network,
-    /// How it is confined.
+    /// The tier of the jail.
     pub tier: Tier,
-    /// Where it is to work; without it, where it works by itself, else the workspace.
+    /// The directory to work in; `None` for the worker's usual one, or else the workspace.
     pub directory: Option<RepoPath>,
-    /// What to run instead of the worker's own command; its program is the worker's.
+    /// The arguments to run instead of the worker's own; the program is the worker's.
     pub words: Option<Vec<String>>,
-    /// How long it may take, when not as long as the worker may.
+    /// The limit of time; `None` for the worker's own.
     pub timeout: Option<Ttl>,
 }
 
-/// A plan, and what has to be held for as long as it is used.
+/// A plan, and the resources that have to be held while the plan is used.
 pub struct Rehearsed {
     /// The plan that a run would get now.
     pub plan: Plan,
     prepared: Prepared,
 }
 
-/// What a program has left in the workspace.
+/// The leftovers of a program in the workspace.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Left {
     /// Files that run later, or links that lead out.
     pub report: ScanReport,
-    /// Repositories that it has made, and what they are called now, in words.
+    /// Repositories that the program has made, and their present names, in words.
     pub made: Option<String>,
 }
 
 impl Rehearsed {
-    /// Compares the workspace with what it was. Blocking; once nothing of the program is left.
+    /// Compares the workspace with its state before. Blocking; called when no process of the program is left.
     pub fn left(self) -> Left {
         let before = self.prepared.before.as_ref();
         let Compared { report, made } = before.map_or_else(Compared::default, Before::compare);
@@ -74,7 +74,7 @@ impl Rehearsed {
 /// Makes the plan. Blocking: it opens, hashes and copies files.
 ///
 /// # Errors
-/// Why such a run would not begin.
+/// The reason why such a run would not begin.
 pub fn rehearse(asked: Rehearsal) -> Result<Rehearsed, String> {
     planned(asked).map_err(|failure| sentence(&failure))
 }
@@ -88,13 +88,13 @@ fn planned(asked: Rehearsal) -> Result<Rehearsed, Failure> {
     if let Network::Hosts(hosts) = &asked.network {
         task.terms.hosts.clone_from(hosts);
     }
-    // What no rule takes away is what the configuration says.
+    // No policy is asked here, so the configuration alone decides how secrets are given.
     task.terms.credentials = Some(Credentials::Env);
     task.network = asked.network.clone();
     (task.program, task.directory) = (Some(program), Some(directory));
     let trying = if asked.words.is_some() { PlanPurpose::InEarnest } else { PlanPurpose::ToShow };
     let Rehearsal { root, forbidden_paths, copies, vault, .. } = asked;
-    // A door leads to a daemon, and there need not be one.
+    // There is no door, since a door leads to a daemon, and none may run.
     // Nothing is rehearsed on a commit.
     let commits: WriteTree = Arc::new(|_, _| Err("a rehearsal has no commit".into()));
     let place = RunEnvironment {
@@ -116,7 +116,7 @@ fn planned(asked: Rehearsal) -> Result<Rehearsed, Failure> {
 
 fn task(profile: &Profile, timeout: Option<Ttl>) -> Task {
     let id = |text| AgentId::parse(text).expect("a constant that is a valid id");
-    // A worker that cannot do without a model gets one that it would be given.
+    // A worker that needs a model gets one that it would be given.
     let model = profile.default_model.clone().or_else(|| profile.allowed_models.first().cloned());
     let order = Delegate {
         model: Some(model.unwrap_or_else(|| "model".into()).into()),
@@ -162,7 +162,7 @@ fn task(profile: &Profile, timeout: Option<Ttl>) -> Task {
     }
 }
 
-/// Where it works, as it is now.
+/// Returns the directory of the run, as it is now.
 fn directory(asked: &Rehearsal) -> Result<Directory, Failure> {
     let sandbox = |why: String| Failure::Sandbox { why: why.into() };
     let root = asked.root.place().path().to_string_lossy().into_owned();

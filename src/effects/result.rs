@@ -2,8 +2,8 @@
 //!
 //! DevIt 1.10, "Result (cli)" and "artifacts of the resulting NOTIFY". A worker's text is hostile: the daemon removes
 //! escape sequences, control characters and marks that change the direction of text before it reads the rest, and
-//! every part has a bound. The door builds the artifacts from the [`Report`]: `truncated` is
-//! [`Report::original_size`] being there, `reported_at` is the note's time.
+//! every part has a bound. The door builds the artifacts from the [`Report`]: `truncated` is true if
+//! [`Report::original_size`] is set, and `reported_at` is the note's time.
 
 use serde_json::{Map, Value, json};
 
@@ -22,70 +22,70 @@ use provost_jail::{Limits, ParseMode, Profile, Reader, Space, Transcript, plain_
 
 /// Longest summary of a worker that prints text, in bytes. DevIt 1.10.
 const TEXT_SUMMARY_MAX: usize = 240;
-/// Follows a text that was cut. DevIt 1.10.
+/// The mark behind a text that was cut. DevIt 1.10.
 const CUT_TEXT: &str = "… [truncated]";
-/// Follows JSON that was cut behind its last closing brace. DevIt 1.10.
+/// The mark behind JSON that was cut after its last closing brace. DevIt 1.10.
 const CUT_JSON: &str = " … [truncated]";
-/// Deepest output that is kept as JSON: doors wrap it, and what is stored must be readable again.
+/// The deepest output that is kept as JSON: doors wrap it, and stored JSON must be readable again.
 pub(super) const KEPT_DEPTH_MAX: usize = JSON_DEPTH_MAX - 16;
-/// Longest details, in bytes as they are stored; a value may be longer than the text that it was read from.
+/// The longest details, in bytes as they are stored; a value may be longer than the text that it was read from.
 const DETAILS_BYTES_MAX: usize = 3 * RESPONSE_BYTES_MAX;
 
-/// One run of a task, as far as its result depends on it.
+/// One run of a task, with all that its result depends on.
 #[derive(Clone, Copy, Debug)]
 pub struct TaskRun<'a> {
     /// The task, as it was when the run began.
     pub task: &'a Task,
     /// The profile of the worker that ran.
     pub profile: &'a Profile,
-    /// How it was confined; `None` when it never began.
+    /// The tier of the run's jail; `None` when the run never began.
     pub tier: Option<Tier>,
-    /// The model that was resolved for it.
+    /// The model that was resolved for the run.
     pub model: Option<&'a str>,
-    /// When its process began; `None` when it never did.
+    /// When the run's process began; `None` when it never did.
     pub started: Option<Timestamp>,
-    /// When it was over.
+    /// When the run was over.
     pub ended: Timestamp,
-    /// How long it was allowed to take.
+    /// How long the run was allowed to take.
     pub limit: Ttl,
-    /// The other bounds that it had; `None` when it never began.
+    /// The other bounds of the run; `None` when it never began.
     pub limits: Option<&'a Limits>,
-    /// Whether it was seen with as many processes as it may have.
+    /// Whether the run was seen with as many processes as it may have.
     pub processes_reached: bool,
 }
 
-/// How a run came to its end.
+/// The end of a run.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum End {
     /// The process ended with this code.
     Code(i32),
     /// This signal ended the process.
     Signal(i32),
-    /// It took longer than [`TaskRun::limit`].
+    /// The run took longer than [`TaskRun::limit`].
     TimedOut,
-    /// All its processes together had more memory than allowed.
+    /// All processes of the run together had more memory than allowed.
     OverMemory,
-    /// Its directories or temporary files grew by more than allowed.
+    /// The run's directories or temporary files grew by more than allowed.
     OverSpace(Space),
-    /// What watched over it died, and so it was killed.
+    /// The supervisor of the run died, so the run was killed.
     SupervisorLost,
-    /// A protected file was replaced from outside while it ran, and so it was killed.
+    /// A protected file was replaced from outside while the run went on, so the run was killed.
     ProtectionLost,
-    /// There was a git repository in its workspace that was not there before, and so it was ended; where, in words.
+    /// The run made a git repository in its workspace, and was ended for that; the place, in words.
     RepositoryMade(Box<str>),
-    /// It was stopped, for this reason.
+    /// The run was stopped, for this reason.
     Stopped(Box<str>),
     /// The daemon went away while it ran, for this reason.
     Lost(&'static str),
-    /// It was not started.
+    /// The process was not started.
     NotStarted(Failure),
-    /// It was spoken to, and has answered.
+    /// The daemon spoke with the worker, which has answered.
     Told(Spoken),
-    /// It was spoken to, and has not answered, for this reason.
+    /// The daemon spoke with the worker, which has not answered, for this reason.
     Untold(Box<str>),
 }
 
-/// What a worker has answered. Debugging shows its size alone.
+/// A worker's answer. Its debug form shows only the size.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Spoken(pub Value);
 
@@ -95,7 +95,7 @@ impl std::fmt::Debug for Spoken {
     }
 }
 
-/// What a run wrote, as text in which broken UTF-8 was replaced.
+/// The output of a run, as text in which broken UTF-8 was replaced.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Output {
     /// Standard output, as far as it was kept.
@@ -108,29 +108,29 @@ pub struct Output {
     pub stderr_dropped: u64,
 }
 
-/// The arguments of [`provost_domain::command::EndRun`] that a run decides.
+/// The fields of [`provost_domain::command::EndRun`] that depend on the run.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Outcome {
     /// Completed, failed or cancelled.
     pub status: Status,
-    /// What goes to those who wait for the task.
+    /// The report for the agents that wait for the task.
     pub report: Report,
-    /// Why the task failed; `None` unless `status` says that it did.
+    /// The reason why the task failed; `None` unless `status` says that it did.
     pub failure: Option<Failure>,
     /// The model that did the work.
     pub model_used: Option<Box<str>>,
 }
 
-/// What the output was found to say.
+/// The parts of the output that were read.
 pub(super) struct Reading {
     pub(super) summary: String,
     pub(super) details: Map<String, Value>,
     pub(super) failure: Option<Failure>,
-    /// Whether `details.stdout` is the output itself, which has to be cut where it is too long.
+    /// Whether `details.stdout` is the output itself, which has to be cut if it is too long.
     pub(super) verbatim: bool,
 }
 
-/// Reads the result off a run that is over.
+/// Reads the result of a run that is over.
 pub fn outcome(run: &TaskRun<'_>, end: &End, output: &Output) -> Outcome {
     let spoken = spoken(run.profile, output);
     let output = spoken.as_ref().map_or(output, |(output, _)| output);
@@ -186,7 +186,7 @@ pub fn outcome(run: &TaskRun<'_>, end: &End, output: &Output) -> Outcome {
     }
 }
 
-/// Adds to a result what of it was kept: which files, and where they are found.
+/// Adds the kept changes to a result: the files, and the place where they are found.
 pub(super) fn with_artifacts(mut outcome: Outcome, harvest: &Changeset, task: &TaskId) -> Outcome {
     let mut members = members(outcome.report.details.as_ref());
     let row = |it: &CollectedArtifact| {
@@ -210,7 +210,7 @@ pub(super) fn with_artifacts(mut outcome: Outcome, harvest: &Changeset, task: &T
 }
 
 impl Outcome {
-    /// How a run has ended that has not ended well, in words.
+    /// Describes the end of a run that has not ended well; `None` for one that has.
     pub(super) fn unfinished(&self) -> Option<String> {
         match (&self.failure, self.status) {
             (Some(failure), _) => Some(sentence(failure)),
@@ -220,7 +220,7 @@ impl Outcome {
     }
 }
 
-/// Adds to a result where its changes were committed. A run that has ended well, and whose changes could not be committed,
+/// Adds the commit of a run's changes to a result. A run that has ended well, and whose changes could not be committed,
 /// has failed.
 pub(super) fn with_work_tree(mut outcome: Outcome, tree: &TreeOutcome) -> Outcome {
     let mut members = members(outcome.report.details.as_ref());
@@ -241,7 +241,7 @@ pub(super) fn with_work_tree(mut outcome: Outcome, tree: &TreeOutcome) -> Outcom
     }
 }
 
-/// The members of a result's details.
+/// Returns the members of a result's details.
 fn members(details: Option<&Json>) -> Map<String, Value> {
     match details.map(Json::value) {
         Some(Value::Object(members)) => members,
@@ -250,7 +250,7 @@ fn members(details: Option<&Json>) -> Map<String, Value> {
     }
 }
 
-/// A part of a change is no success, however the worker has ended.
+/// Fails a result if only a part of it was kept, however well the worker has ended.
 pub(super) fn in_part(outcome: Outcome, harvest: &Changeset) -> Outcome {
     if outcome.failure.is_some() || outcome.status != Status::Completed {
         return outcome;
@@ -262,7 +262,7 @@ pub(super) fn in_part(outcome: Outcome, harvest: &Changeset) -> Outcome {
     Outcome { status: Status::Failed, report, failure: Some(Failure::WorkerFailed { why }), ..outcome }
 }
 
-/// What is kept of a run's changes, for the task's record; `None` where nothing is.
+/// Returns the numbers of a run's kept changes for the task's record; `None` if none were kept.
 pub(super) fn changes_of(harvest: &Changeset) -> Option<TaskChanges> {
     let files = u32::try_from(harvest.gathered.len()).unwrap_or(u32::MAX);
     let sum = |of: fn(&CollectedArtifact) -> u64| harvest.gathered.iter().map(of).sum();
@@ -270,7 +270,7 @@ pub(super) fn changes_of(harvest: &Changeset) -> Option<TaskChanges> {
     (files > 0).then(|| TaskChanges { files, added, removed, ..TaskChanges::default() })
 }
 
-/// A process that ended well: what its output says depends on how the worker is read.
+/// Reads the output of a process that ended well, in the worker's parse mode.
 fn read(run: &TaskRun<'_>, stdout: &str, stderr: &str, parsed: Option<&Value>) -> Reading {
     let mut reading = match (run.profile.parse, parsed) {
         (ParseMode::Text, _) => text(run, stdout, stderr),
@@ -293,27 +293,27 @@ fn read(run: &TaskRun<'_>, stdout: &str, stderr: &str, parsed: Option<&Value>) -
     reading
 }
 
-/// The answer of an agent that writes messages, in place of all that it has written.
+/// Returns the answer of an agent that writes messages, which replaces its whole output.
 fn spoken(profile: &Profile, output: &Output) -> Option<(Output, Transcript)> {
     let reader = profile.agent.map(|agent| agent.reader).filter(|reader| *reader != Reader::Lines)?;
     let transcript = Transcript::of(reader, &output.stdout);
     if !transcript.understood() {
         return None;
     }
-    // What was not kept came before the answer.
+    // The part that was not kept came before the answer.
     let stdout = transcript.answer().to_owned();
     let (stderr, stderr_dropped) = (output.stderr.clone(), output.stderr_dropped);
     Some((Output { stdout, stderr, stdout_dropped: 0, stderr_dropped }, transcript))
 }
 
-/// It ended well, and says that it has not done what it was to do.
+/// Returns the result of a process that ended well, but reports a failure in its output.
 fn gave_up(run: &TaskRun<'_>, why: &str, stdout: &str, stderr: &str) -> Reading {
     let summary = format!("Worker '{}' failed: {why}", run.profile.program.display());
     let failure = Failure::WorkerFailed { why: why.into() };
     Reading { failure: Some(failure), ..verbatim(summary, stdout, stderr) }
 }
 
-/// What a model's program says went wrong, in the one JSON value that it ends with.
+/// Returns the error that a model's program reports in the one JSON value that it ends with.
 fn complaint(value: &Value) -> Option<String> {
     let text = |key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default();
     let failed = value.get("is_error").and_then(Value::as_bool) == Some(true);
@@ -342,12 +342,12 @@ fn structured(value: &Value, stderr: &str) -> Reading {
 
 fn failed(run: &TaskRun<'_>, end: &End, complaint: Option<&str>, stdout: &str, stderr: &str) -> Reading {
     let mut why = reason(run, end);
-    // Some models' programs say on their standard output what went wrong, and nothing on the other one.
+    // Some models' programs report errors on their standard output, and nothing on standard error.
     let is_model =
         run.profile.agent.is_some() && run.task.order.command().is_none() && stderr.trim().is_empty();
     let last = || stdout.trim_end().lines().next_back().filter(|_| is_model).map(str::trim);
     let is_own = matches!(end, End::Code(_));
-    // One that was stopped for its time may have waited for its model's service all along.
+    // A run that was stopped for its time may have waited for its model's service all along.
     let told = complaint.filter(|_| is_own || *end == End::TimedOut);
     let complaint = told.or_else(|| last().filter(|_| is_own)).filter(|it| !it.is_empty());
     if let Some(complaint) = complaint {
@@ -384,7 +384,7 @@ fn verbatim(summary: String, stdout: &str, stderr: &str) -> Reading {
     Reading { summary, details, failure: None, verbatim: true }
 }
 
-/// The text that `format = "compact"` has something to condense of: prose, not structured data.
+/// Returns the text that `format = "compact"` can condense: prose, not structured data.
 fn prose<'a>(stdout: &'a str, parsed: Option<&'a Value>) -> Option<&'a str> {
     let structured = |it: &Value| it.is_object() || it.is_array();
     let text = match parsed {
@@ -396,7 +396,7 @@ fn prose<'a>(stdout: &'a str, parsed: Option<&'a Value>) -> Option<&'a str> {
     (!text.trim().is_empty() && !is_data()).then_some(text)
 }
 
-/// One JSON value as the whole text, or else as its last line that is one. DevIt 1.10, `parse_mode`.
+/// Parses the whole text as one JSON value, or else the last line that is one. DevIt 1.10, `parse_mode`.
 fn parse(text: &str) -> Option<Value> {
     let kept = |text: &str| {
         let value = Json::parse(text).ok()?.value();
@@ -405,7 +405,7 @@ fn parse(text: &str) -> Option<Value> {
     kept(text).or_else(|| text.lines().rev().find_map(|line| kept(line.trim())))
 }
 
-/// The parser's own limit keeps this from going deep.
+/// Returns the depth of a value. The parser's own limit bounds the recursion.
 pub(super) fn depth(value: &Value) -> usize {
     match value {
         Value::Array(items) => 1 + items.iter().map(depth).max().unwrap_or(0),
@@ -414,7 +414,7 @@ pub(super) fn depth(value: &Value) -> usize {
     }
 }
 
-/// Applies the longest response; answers the original size in bytes of an output that was cut.
+/// Applies the longest response; returns the original size in bytes of an output that was cut.
 ///
 /// DevIt 1.10, `max_response_chars`, which counts bytes of the text.
 fn shorten(profile: &Profile, reading: &mut Reading, stdout: &str, dropped: u64) -> Option<u64> {
@@ -424,7 +424,7 @@ fn shorten(profile: &Profile, reading: &mut Reading, stdout: &str, dropped: u64)
         return None;
     }
     let original = dropped.saturating_add(stdout.len() as u64);
-    // Agents that print a line per step end with the one that counts; only a configured limit takes that away.
+    // Agents that print a line for each step end with the line that counts; only a configured limit cuts that off.
     let last_line_fits = || {
         let kept = reading.details.get("stdout").filter(|it| !it.is_string());
         profile.response_bytes_max.is_none() && kept.is_some_and(|it| it.to_string().len() <= most)
@@ -437,7 +437,7 @@ fn shorten(profile: &Profile, reading: &mut Reading, stdout: &str, dropped: u64)
     Some(original)
 }
 
-/// Longest response that a worker's profile lets through, in bytes.
+/// Returns the longest response that a worker's profile lets through, in bytes.
 fn longest(profile: &Profile) -> usize {
     profile.response_bytes_max.unwrap_or(RESPONSE_BYTES_MAX).min(RESPONSE_BYTES_MAX)
 }
@@ -451,7 +451,7 @@ fn cut(text: &str, most: usize) -> String {
     format!("{}{CUT_JSON}", &head[..end])
 }
 
-/// Details as they are stored. What cannot be read back as it was written is kept as text.
+/// Returns details in their stored form. Details that could not be read back as they were written are kept as text.
 fn details(details: Map<String, Value>) -> Option<Json> {
     let json = Json::from_value(&Value::Object(details));
     if json.as_str().len() <= DETAILS_BYTES_MAX && Json::parse(json.as_str()).is_ok() {
@@ -461,7 +461,7 @@ fn details(details: Map<String, Value>) -> Option<Json> {
     Some(Json::from_value(&json!({ "stdout": excerpt, "truncated": true })))
 }
 
-/// DevIt 1.10: all keys are always there. The last ones are ours.
+/// Returns the metadata. DevIt 1.10 requires all keys at all times. The last ones are ours.
 fn metadata(run: &TaskRun<'_>, exit_code: i32, exit_reason: &str, usage: &Usage) -> Value {
     let order = &run.task.order;
     let queued = run.task.created_at;
@@ -497,13 +497,13 @@ fn worker_type(profile: &Profile) -> &'static str {
     }
 }
 
-/// The model that a task asks for, by itself or through its context. DevIt 1.10, "Model".
+/// Returns the model that a task asks for, by itself or through its context. DevIt 1.10, "Model".
 pub(super) fn requested_model(model: Option<&str>, context: Option<&Json>) -> Option<String> {
     let named = |it: &str| Some(it.trim().to_owned()).filter(|it| !it.is_empty());
     model.and_then(named).or_else(|| context?.value().get("model")?.as_str().and_then(named))
 }
 
-/// Of a long error output, the beginning says what was tried and the end says what went wrong.
+/// Cuts a long error output in the middle: its beginning says what was tried, and its end says what went wrong.
 fn bounded_stderr(stderr: &str) -> String {
     let stderr = stderr.trim_end();
     if stderr.len() <= STDERR_BYTES_MAX {
@@ -517,7 +517,7 @@ fn bounded_stderr(stderr: &str) -> String {
     format!("{head}\n[... {} bytes left out ...]\n{}", from - head.len(), &stderr[from..])
 }
 
-/// At most so many bytes of a text, cut at a character.
+/// Returns at most `most` bytes of a text, cut at a character.
 pub(super) fn clip(text: &str, most: usize) -> &str {
     let mut end = text.len().min(most);
     while !text.is_char_boundary(end) {

@@ -1,4 +1,4 @@
-//! Runs whose agent or daemon has died: gone on with, once, where the agent can, and otherwise reported.
+//! Runs whose agent or daemon has died: resumed once if the agent can, and otherwise reported as lost.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use provost_jail::{Repositories, find_place};
 use provost_workspace::integrity_scan::Ground;
 use provost_workspace::orphaned_copies;
 
-/// Goes on with a run that an earlier daemon began, where its agent can, or reports it: no daemon saw its end.
+/// Resumes a run that an earlier daemon began, if its agent can; reports it as lost otherwise, since no daemon saw its end.
 pub(super) async fn lost(once: Once) {
     let (workers, task, order) = (once.workers.clone(), once.task.clone(), once.order.clone());
     match workers.handle.look(&task).await {
@@ -44,8 +44,8 @@ async fn report_lost(workers: Arc<Workers>, effect: EffectId, task: TaskId, foun
         Some(_) => (over.harvest, over.tree) = rescue(&workers, &found).await,
         None => over.harvest = remains(&workers, &found, &profile).await,
     }
-    // A comparison from before the crash stays true; without one, it is not known what
-    // the workspace was like.
+    // A comparison from before the crash stays true; without one, the state of the workspace before the run is
+    // unknown.
     let unseen = workers.left_unseen(&task);
     let is_left = matches!(&over.harvest, Some(it) if it.incomplete) && found.order.work_tree.is_none();
     if found.handoff.is_none() && (profile.copies == Copies::No || is_left || unseen.is_some()) {
@@ -56,7 +56,7 @@ async fn report_lost(workers: Arc<Workers>, effect: EffectId, task: TaskId, foun
     report(&workers, effect, found, profile, over).await;
 }
 
-/// What there is to say of the changes that a lost run has made in its private copy.
+/// Returns a note on the changes that a lost run has made in its private copy; `None` if it worked in place.
 async fn remains(workers: &Workers, task: &Task, profile: &Profile) -> Option<Changeset> {
     if !is_apart(task, profile) {
         return None;
@@ -80,8 +80,8 @@ async fn remains(workers: &Workers, task: &Task, profile: &Profile) -> Option<Ch
     Some(Changeset { left_out: vec![why.into()], incomplete: true, ..Changeset::default() })
 }
 
-/// Puts the repositories out of force that lie in what an agent has left: git, prompts and editors obey one where they find it.
-/// Says which, in words.
+/// Disables the repositories in an agent's leftovers: git, prompts and editors obey a repository where they find it.
+/// Returns their names, in words.
 #[cfg(unix)]
 fn quieted(place: &std::path::Path) -> String {
     let Ok(root) = find_place(place) else { return String::new() };
@@ -90,14 +90,14 @@ fn quieted(place: &std::path::Path) -> String {
     made.map(|it| format!("; a git repository was in it: {it}")).unwrap_or_default()
 }
 
-/// No run goes on here in a copy with repositories.
+/// Does nothing: on this system no run can be resumed in a copy with repositories.
 #[cfg(not(unix))]
 fn quieted(_place: &std::path::Path) -> String {
     String::new()
 }
 
 impl Once {
-    /// Leaves the copy of an agent that has died for a run that goes on in its session. `false` where there can be none.
+    /// Leaves the copy of an agent that has died for a run that resumes its session. `false` if no run can.
     pub(super) async fn leaves_it_to_another(&self, prepared: &mut Prepared) -> bool {
         let workers = &self.workers;
         let stops = workers.handle.shutdown.is_cancelled() || self.order.stop.is_cancelled();
@@ -119,7 +119,7 @@ impl Once {
 }
 
 impl Workers {
-    /// Whether a run can begin again that an earlier daemon began: its agent can, and its copy is there.
+    /// Checks whether a run of an earlier daemon can be resumed: its agent can, and its copy still exists.
     async fn can_take_up(&self, task: &Task) -> bool {
         let profile = (self.profiles)(&task.order.worker);
         if !task.can_be_resumed() || !is_resumed(task) || profile.is_none_or(|it| it.acp.is_none()) {

@@ -19,7 +19,7 @@ use provost_base::EffectId;
 use provost_domain::{Effect, Owed, Principal};
 use provost_engine::Engine;
 
-/// How long a start waits until what was owed is in hand.
+/// How long a start waits until the effects of an earlier daemon are taken up.
 const OWED_WITHIN: Duration = Duration::from_secs(10);
 
 /// The parts of the daemon that effects need.
@@ -36,7 +36,7 @@ pub struct EffectParts {
     pub notices: NoticeParts,
     /// The parts that notices on the desktop need.
     pub desktop: DesktopParts,
-    /// What carries out jobs, and settles applies.
+    /// The hands that carry out jobs, settle applies, run merges and remove discarded changes.
     pub deeds: DeedHands,
     /// How pictures of the screen are taken, as the configuration has it now.
     pub capture_config: watch::Receiver<Arc<CaptureConfig>>,
@@ -45,12 +45,12 @@ pub struct EffectParts {
 /// Carries out effects until the daemon stops.
 pub struct EffectRunner {
     handle: EngineHandle,
-    /// Is closed when what was owed from before is in hand.
+    /// Closed when the effects of an earlier daemon are taken up.
     taken_up: oneshot::Receiver<()>,
     notices: Notices,
 }
 
-/// One hand for each kind of effect.
+/// The hands for all kinds of effects.
 struct Router {
     handle: EngineHandle,
     workers: Arc<Workers>,
@@ -61,7 +61,7 @@ struct Router {
 }
 
 impl EffectRunner {
-    /// Takes up what is owed from before, then carries out what comes. Called within a runtime.
+    /// Takes up the effects of an earlier daemon, then carries out new ones. Must be called within a runtime.
     pub fn start(
         parts: EffectParts,
         effects: mpsc::UnboundedReceiver<(EffectId, Effect)>,
@@ -85,19 +85,19 @@ impl EffectRunner {
         Self { handle, taken_up, notices }
     }
 
-    /// The addresses that get notices, to try one out and to see how they stand.
+    /// Returns the addresses that get notices, to try one out and to see how the attempts went.
     pub fn notices(&self) -> &Notices {
         &self.notices
     }
 
-    /// Waits until everything that was owed from before is in hand: workers wait for their places, and what an earlier daemon
-    /// had begun of jobs and applies has ended on record.
+    /// Waits until all effects of an earlier daemon are taken up: workers wait for their places, and the jobs and applies that
+    /// it had begun have ended on record.
     pub async fn owed_taken_up(&mut self) {
-        // A store that takes nothing keeps no daemon from its start, which says so.
+        // A store that takes nothing does not prevent the daemon's start; the start reports it.
         let _late = timeout(OWED_WITHIN, &mut self.taken_up).await;
     }
 
-    /// Ends every run and reports it lost; what has not begun stays owed. Returns when nothing is being carried
+    /// Ends every run and reports it lost; runs that have not begun stay owed. Returns when nothing is being carried
     /// out any more. The engine has to go on until then.
     pub async fn stop(self) {
         self.handle.shutdown.cancel();
@@ -119,7 +119,7 @@ impl Router {
         for Owed { id, effect, started, .. } in owed {
             match effect {
                 Effect::Capture { task, .. } => self.captures.lost(id, task),
-                // Each is waited for, so that doors open upon what is known of it.
+                // The start waits for each of them, so that doors open with their outcome known.
                 Effect::RunJob { job } => self.deeds.take_up_job(&self.handle, job, started).await,
                 Effect::WriteFiles { apply, by, .. } => {
                     self.deeds.settle_apply(&self.handle, apply, by).await
@@ -141,7 +141,7 @@ impl Router {
         }
     }
 
-    /// Effects come in commit order, so that the order to stop a task finds the one to start it.
+    /// Takes up an effect. Effects come in commit order, so that the order to stop a task finds the one to start it.
     fn take_up(&self, id: EffectId, effect: Effect, started: bool) {
         match effect {
             Effect::SpawnWorker { task } => self.workers.spawn(id, task, started),
@@ -167,7 +167,7 @@ impl Router {
                 let what = (numbers, asker);
                 self.handle.tracker.spawn(async move { deeds.run_merges(&handle, id, what).await });
             }
-            // The call that asked for it writes the files: it has their contents.
+            // The call that asked for the apply writes the files, since it has their contents.
             Effect::WriteFiles { .. } => {}
         }
     }

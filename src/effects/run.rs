@@ -32,10 +32,10 @@ use provost_jail::{
     ExitReason, Handed, Limits, LiveOutput, Profile, Running, Stream, conversation, launch_with,
 };
 
-/// How long after the end of a run its output gives way to no other, for those who follow it.
+/// How long the output of a run that is over is kept for its followers before other outputs may replace it.
 const OUTPUT_KEPT: Duration = Duration::from_secs(60);
 
-/// One run that is to start, and whose effect is pending.
+/// A run with a pending effect; it starts once.
 pub(super) struct Once {
     pub(super) workers: Arc<Workers>,
     pub(super) effect: EffectId,
@@ -46,44 +46,44 @@ pub(super) struct Once {
 /// The places that a run holds while it runs.
 #[derive(Default)]
 struct Places {
-    /// Why it never gets what its worker needs.
+    /// The reason why the run never gets its worker's needs.
     never: Option<Failure>,
-    /// Whether nothing can be said of what it needs, so that it does not begin.
+    /// Whether the state of the needs is unknown, so that the run does not begin.
     is_over: bool,
-    /// Its job's copy, if it works in that.
+    /// The copy of the run's job, if the run works in that.
     copy: Option<Result<CheckoutLease, Failure>>,
     _tree: Option<TreeTurn>,
     _place: Option<Place>,
 }
 
-/// What became of a place to run.
+/// The outcome of a place to run.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Turn {
-    /// It was used, or is not wanted any more.
+    /// The place was used, or is not needed any more.
     Taken,
-    /// The worker was switched off, or its pool has become full, at the last moment: it is waited for once more.
+    /// The worker was switched off, or its pool has become full, at the last moment: the run waits once more.
     Again,
 }
 
-/// As what a run was prepared.
+/// The parameters with which a run was prepared.
 struct As {
     tier: Tier,
     model: Option<String>,
     limits: Limits,
 }
 
-/// What is known of a run when it is over.
+/// The results of a run that is over.
 pub(super) struct Over {
     pub(super) end: End,
     pub(super) output: Output,
     prepared: Option<As>,
     started: Option<Timestamp>,
     processes_reached: bool,
-    /// Whether its agent went away in the middle of the conversation.
+    /// Whether the agent closed the connection in the middle of the conversation.
     was_left: bool,
-    /// The changes of it that were kept; `None` where none were to be.
+    /// The changes that were kept; `None` if none were to be kept.
     pub(super) harvest: Option<Changeset>,
-    /// What has become of them in its work tree.
+    /// The outcome of the changes in the run's work tree.
     pub(super) tree: Option<TreeOutcome>,
 }
 
@@ -100,7 +100,7 @@ impl Over {
 }
 
 impl Once {
-    /// Carries it out, whatever comes; afterwards nothing of it runs.
+    /// Carries out the run in every case; afterwards no process of it is left.
     pub(super) async fn carry_out(self) {
         let span = tracing::info_span!("run", task = %self.task, effect = %self.effect);
         self.wait_and_run().instrument(span).await;
@@ -112,7 +112,7 @@ impl Once {
         loop {
             let places = tokio::select! {
                 biased;
-                // What has not begun stays owed, for the next start.
+                // A run that has not begun stays owed, for the next start.
                 () = workers.handle.shutdown.cancelled() => return,
                 () = order.stop.cancelled() => return workers.handle.settle(self.effect).await,
                 places = self.places() => places,
@@ -131,7 +131,7 @@ impl Once {
                         return;
                     }
                 }
-                // Finished meanwhile: cancelled, or kept too long.
+                // The task has ended meanwhile: cancelled, or waited too long.
                 _ => return workers.handle.settle(self.effect).await,
             }
         }
@@ -162,7 +162,7 @@ impl Once {
             };
             let place = workers.line.place(workers.turn(&task).await).await;
             let places = Places { copy, _tree: tree, _place: Some(place), ..Places::default() };
-            // It may have been switched off while a place was waited for, and what it needs has a lease.
+            // While the run waited for a place, its worker may have been switched off, and its needs have a lease.
             if !workers.handle.has_place_in_pool(worker).await {
                 drop(places);
                 workers.handle.until_its_pool_has_place(worker).await;
@@ -205,13 +205,13 @@ impl Once {
                 let failure = jail_refused("its jail could not be planned; the daemon's log has the cause");
                 report(workers, self.effect, task, profile, Over::not_started(failure)).await;
             }
-            // The runtime is shutting down: it stays owed.
+            // The runtime is shutting down: the run stays owed.
             Err(_) => {}
         }
         Turn::Taken
     }
 
-    /// The start goes on record first, so that no crash can make it happen twice.
+    /// Begins the run. Its start goes on record first, so that no crash can make it happen twice.
     async fn begin(&self, task: Arc<Task>, profile: Arc<Profile>, prepared: Prepared) -> Turn {
         let workers = &self.workers;
         if workers.handle.shutdown.is_cancelled() {
@@ -223,7 +223,7 @@ impl Once {
                 tokio::task::spawn_blocking(move || drop(prepared));
                 return Turn::Again;
             }
-            // The task is over, or the core takes nothing any more and the start stays owed.
+            // The task is over, or the core takes no more commands and the start stays owed.
             workers.settle_if_over(&self.task, self.effect).await;
             return Turn::Taken;
         }
@@ -245,7 +245,7 @@ impl Once {
             Ok(()) => self.watch(&prepared, handed, (outlets, is_resumed(&task))).await,
             Err(failure) => Over::not_started(failure),
         };
-        // What the worker said before it ended comes before its end.
+        // The worker's last messages at its door come before its end.
         if let Some(door) = door {
             door.close().await;
         }
@@ -260,7 +260,7 @@ impl Once {
         let (mut prepared, over) = self.keep(&task, &profile, prepared, over).await;
         self.share(&task, &over).await;
         if let Some(session) = prepared.session.take() {
-            // A follow-up may come as soon as the end is told.
+            // A follow-up may come as soon as the end is reported.
             prepared.private.step_aside();
             tokio::task::spawn_blocking(move || drop(session)).await.ok();
         }
@@ -270,7 +270,7 @@ impl Once {
         Turn::Taken
     }
 
-    /// Puts the start on record, or that a run begins again.
+    /// Puts the start or the resumption of a run on record.
     async fn put_start_on_record(&self, is_resumed: bool, until: Timestamp) -> Result<(), Refusal> {
         let (handle, task) = (&self.workers.handle, self.task.clone());
         match is_resumed {
@@ -279,13 +279,13 @@ impl Once {
         }
     }
 
-    /// Compares what is there after the run with what was there before it, and puts that on record.
+    /// Compares the workspace with its state before the run, and puts the differences on record.
     async fn compare(&self, before: Option<Before>, watched: Option<Watched>, over: &mut Over) {
         if matches!(over.end, End::NotStarted(_)) {
             return before.into_iter().for_each(Before::finish);
         }
         let compare = move || {
-            // Without a look before it, the run had a copy, and nothing of that reaches the user.
+            // A run without a scan before it had a copy, from which nothing reaches the user.
             let compared = before.as_ref().map_or_else(Compared::default, Before::compare);
             (compared, before)
         };
@@ -302,7 +302,7 @@ impl Once {
         }
     }
 
-    /// What was there before the run is on the disk before the worker runs, so that a later daemon can tell what it has made.
+    /// Writes the state before the run to the disk before the worker starts, so that a later daemon can find the run's repositories.
     /// `None` when the runtime is shutting down: the run is lost then, without having begun.
     async fn note_what_is_there(&self, mut prepared: Prepared) -> Option<(Prepared, Result<(), Failure>)> {
         let (place, task) = (self.workers.place.clone(), self.task.clone());
@@ -320,7 +320,7 @@ impl Once {
         tokio::task::spawn_blocking(work).await.ok()
     }
 
-    /// What an agent has changed and answered is on the disk before its end is on record.
+    /// Writes an agent's changes and answer to the disk before its end is on record.
     async fn keep(
         &self,
         task: &Arc<Task>,
@@ -328,7 +328,7 @@ impl Once {
         prepared: Prepared,
         over: Over,
     ) -> (Prepared, Over) {
-        // However the run has ended: its asker judges what it has done until then.
+        // Changes are kept however the run has ended: its asker judges them.
         let has_run = !matches!(over.end, End::NotStarted(_));
         let Some(yields) = CollectionPlan::of(task, profile).filter(|_| has_run) else {
             return (prepared, over);
@@ -338,7 +338,7 @@ impl Once {
         let (its_task, its_profile) = (task.clone(), profile.clone());
         let work = move || {
             let kept = yields.keep(&prepared.private, &over.output, (&keep, room));
-            // After the changes are on the disk: a start that finds no commit makes it again.
+            // The commit comes after the changes are on the disk: a start that finds no commit makes it again.
             let tree = prepared.private.tree().zip(kept.as_ref().ok()).map(|(tree, changes)| {
                 let unfinished = read_off(&its_task, &its_profile, &over, ended).unfinished();
                 tree.commit(changes, &By::of(&its_task, unfinished.as_deref()), &withhold)
@@ -355,7 +355,7 @@ impl Once {
                 let why = format!("what it has changed is lost: {why}");
                 match over.end {
                     End::Code(0) | End::Told(_) => Over { end: End::Untold(why.into()), ..over },
-                    // It has a reason of its own already.
+                    // Such a run has a reason of its own already.
                     _ => {
                         let left_out = vec![why.into()];
                         let harvest = Changeset { left_out, incomplete: true, ..Changeset::default() };
@@ -367,7 +367,7 @@ impl Once {
         (prepared, over)
     }
 
-    /// What a worker is given of secrets is on record before it has them.
+    /// Puts the secrets of a run on record before the worker has them.
     async fn record_secrets(&self, given: Option<Record>) -> Result<(), Failure> {
         let Some(given) = given else { return Ok(()) };
         let told = self.workers.handle.tell(given).await;
@@ -429,7 +429,7 @@ impl Once {
             }
         };
         let (outputs, task) = (workers.outputs.clone(), self.task.clone());
-        // Not waited for at shutdown: the board goes with the process. A run that goes on has it as well.
+        // The shutdown does not wait for this: the board ends with the process. A run that is not over keeps its entry.
         tokio::spawn(async move {
             tokio::time::sleep(OUTPUT_KEPT).await;
             if live.is_finished() {
@@ -439,13 +439,13 @@ impl Once {
         over
     }
 
-    /// Closes the way out and puts on record what went through it.
+    /// Closes the network access, and puts its use on record.
     async fn close(&self, way: Option<Open>) {
         let Some(way) = way else { return };
         network::put_on_record(&self.workers.handle, &self.task, &way.close().await).await;
     }
 
-    /// Waits for the end and brings it about when it is wanted. Nothing of the worker is left afterwards.
+    /// Waits for the end, and ends the worker when that is ordered. No process of the worker is left afterwards.
     async fn follow(
         &self,
         mut running: Running,
@@ -468,7 +468,7 @@ impl Once {
         let exit = running.wait().await;
         let early_is_none = early.is_none();
         let end = match (exit.reason, early) {
-            // It had ended before the order reached it.
+            // The process had ended before the order reached it.
             (ExitReason::Code(code), _) => End::Code(code),
             (ExitReason::TimedOut, _) => End::TimedOut,
             (_, Some(early)) => early,
@@ -485,7 +485,7 @@ impl Once {
 }
 
 impl Workers {
-    /// Waits for the turn of a task in its work tree, if it works in one.
+    /// Waits for the task's turn in its work tree, if it works in one.
     pub(super) async fn tree_turn(&self, task: &Task) -> Result<Option<TreeTurn>, Failure> {
         match (&task.order.work_tree, &self.place.trees) {
             (Some(branch), Some(trees)) => self.tree_turns.wait(trees, branch).await.map(Some),
@@ -500,7 +500,7 @@ impl Workers {
     }
 }
 
-/// A conversation with a worker that is spoken to, which begins as soon as it runs.
+/// Begins a conversation with a worker that the daemon speaks with.
 fn talk_with(
     prepared: &Prepared,
     handed: &mut Handed,
@@ -516,13 +516,13 @@ fn talk_with(
     }))
 }
 
-/// The task's worker; for one that is not configured any more, enough of it to speak of it.
+/// Returns the task's worker; for one that is not configured any more, a stand-in with its name.
 pub(super) fn profile_of(workers: &Workers, task: &Task) -> Arc<Profile> {
     let worker = &task.order.worker;
     (workers.profiles)(worker).unwrap_or_else(|| Arc::new(Profile { id: worker.clone(), ..shell_profile() }))
 }
 
-/// Puts on record what a run has left, before its end. So an agent that gets the end gets that, too.
+/// Puts the report of a run on record before its end, so that an agent that gets the end gets the report, too.
 pub(super) async fn note_report(
     workers: &Workers,
     task: &TaskId,
@@ -538,7 +538,7 @@ pub(super) async fn note_report(
     }
 }
 
-/// Reads the result off what is known and puts it on record.
+/// Reads the result of a run and puts it on record.
 pub(super) async fn report(
     workers: &Workers,
     effect: EffectId,
@@ -553,7 +553,7 @@ pub(super) async fn report(
     let read = tokio::task::spawn_blocking(move || read_off(&its_task, &its_profile, &over, ended)).await;
     let Outcome { status, report, failure, model_used } = match read {
         Ok(outcome) => outcome,
-        // No output may keep a task from ending.
+        // An output that cannot be read must not keep a task from ending.
         Err(err) if err.is_panic() => {
             let failure = worker_failed("its output could not be read; the daemon's log has the cause");
             read_off(&task, &profile, &Over::not_started(failure), ended)
@@ -586,7 +586,7 @@ fn read_off(task: &Task, profile: &Profile, over: &Over, ended: Timestamp) -> Ou
         None => outcome,
     };
     match &over.harvest {
-        // An editor's job says itself what is offered in part.
+        // An editor's job reports by itself that a part was kept.
         Some(harvest) if harvest.incomplete && task.order.errand.is_none() => {
             in_part(with_artifacts(outcome, harvest, task.id()), harvest)
         }

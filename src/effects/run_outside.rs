@@ -1,7 +1,7 @@
-//! Lists all files that run outside of every jail because something in a workspace names them: git's
+//! Lists all files that run outside of every jail because a path in a workspace names them: git's
 //! configuration and hooks, ours, settings that are read-only for workers, and links among them. The jail
-//! holds the files of this list where a worker works in place; applies respect it where they bring what a
-//! worker has made elsewhere. Blocking: it asks git, and looks at files.
+//! makes the files of this list read-only where a worker works in place; applies check the list before they write
+//! a worker's files. Blocking: it asks git, and looks at files.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -19,12 +19,12 @@ use provost_jail::{Missing, find_place, is_repository_name};
 use provost_system as system;
 use provost_workspace::integrity_scan::Ground;
 
-/// The user's own folder, for lines that name it.
+/// Returns the user's home folder, for lines that name it.
 pub(super) fn home() -> PathBuf {
     std::env::var_os("HOME").map(PathBuf::from).unwrap_or_default()
 }
 
-/// What the configuration of a workspace's own repository and its hooks name.
+/// Returns the files that the configuration of a workspace's own repository and its hooks name.
 ///
 /// # Errors
 /// A sentence when git cannot be asked.
@@ -37,7 +37,7 @@ pub(super) fn by_git(own: Option<&Path>, seeker: &mut Seeker<'_>) -> Result<Name
     Ok(named)
 }
 
-/// The same with what the configuration of Provost names and protects.
+/// Adds the files that Provost's configuration names and protects.
 pub(super) fn by_git_and_us(
     mut named: Named,
     seeker: &mut Seeker<'_>,
@@ -53,7 +53,7 @@ pub(super) fn by_git_and_us(
     named
 }
 
-/// What the configuration of another repository in the workspace and its hooks name.
+/// Returns the files that the configuration of another repository in the workspace and its hooks name.
 ///
 /// # Errors
 /// A sentence when git cannot be asked.
@@ -66,8 +66,8 @@ pub(super) fn by_repository(repository: &Path, seeker: &mut Seeker<'_>) -> Resul
     Ok(named)
 }
 
-/// What settings name that are read-only for workers: those of a directory, and those around it. Those near the top come
-/// first: a worker makes as many below as it likes.
+/// Finds the files that read-only settings name: settings of a directory, and those around it. Settings near the top come
+/// first: a worker can make as many below as it likes.
 pub(super) fn by_settings(before: &Before, around: &Surroundings, seeker: &mut Seeker<'_>) {
     let all = before.settings().chain(around.settings.iter().map(Vec::as_slice));
     let mut all: Vec<(&str, &Row)> =
@@ -81,8 +81,8 @@ pub(super) fn by_settings(before: &Before, around: &Surroundings, seeker: &mut S
     }
 }
 
-/// The row of a file, from the workspace, of which it is read what it names: one that is read-only for workers, and where no
-/// package manager has put it. Of version control, its configuration alone.
+/// Returns the row of a settings file, by its path from the workspace, if its contents count: it is read-only for workers, and
+/// no package manager has put it there. For version control, only its configuration counts.
 pub(super) fn row_of_settings(path: &[u8]) -> Option<&'static Row> {
     const CONFIGURATION: [&[u8]; 5] = [b"hgrc", b"config", b"config.toml", b"defaults", b"hgrc-not-shared"];
     let row = later::row_over(path).filter(|it| it.is_read_only())?;
@@ -92,11 +92,11 @@ pub(super) fn row_of_settings(path: &[u8]) -> Option<&'static Row> {
     (counts && !is_fetched).then_some(row)
 }
 
-/// All of it in a workspace, for who writes files there for workers; with what settings name that are to be written as well,
-/// by their paths and what they are to say.
+/// Returns the whole list of a workspace, for applies of workers' changes; with the files that new settings name. `new` has the
+/// paths and the texts of those settings.
 ///
 /// # Errors
-/// A sentence where it is not known.
+/// A sentence if the list cannot be completed.
 pub fn runs_outside(
     root: &Path,
     protect: &[RepoPath],
@@ -138,7 +138,7 @@ pub fn runs_outside(
     let Outside { named, ends, beside, mut told, patterns } = seeker.found;
     told.extend(behind_links(&instructions(root), root));
     let by_settings = named.into_keys().chain(ends.into_iter().map(PathBuf::from));
-    // A link that leads to all of the workspace holds nothing in particular.
+    // A link to the whole workspace holds no file in particular.
     let ends = led.ends().filter(|it| !it.as_os_str().is_empty()).map(|it| root.join(it));
     Ok(RunsOutside {
         by_settings: by_settings.chain(ends).filter(|it| !by_git_or_us.contains(it)).collect(),
@@ -149,8 +149,8 @@ pub fn runs_outside(
     })
 }
 
-/// The links in the workspace that lie on the way to a named path or in a named folder, and the places to which they lead: a write there
-/// is a write to the named file.
+/// Returns the links in the workspace that lie on the way to a named path or in a named folder, and the places to which they
+/// lead: a write there is a write to the named file.
 fn behind_links(named: &BTreeSet<PathBuf>, root: &Path) -> BTreeSet<PathBuf> {
     let from_root = |it: &Path| it.strip_prefix(root).ok().map(Path::to_path_buf);
     let within = named.iter().filter_map(|it| from_root(it)).flat_map(|at| {
@@ -165,14 +165,14 @@ fn behind_links(named: &BTreeSet<PathBuf>, root: &Path) -> BTreeSet<PathBuf> {
     all.map(|it| root.join(it)).filter(|it| !named.contains(it)).collect()
 }
 
-/// Links at the top in the place of files that tell agents what to do.
+/// Returns the links at the top in the place of files with instructions for agents.
 fn instructions(root: &Path) -> BTreeSet<PathBuf> {
     let names = later::ROWS.iter().map(|it| it.pattern).filter(|it| !it.contains(['*', '/']));
     let is_link = |it: &PathBuf| it.symlink_metadata().is_ok_and(|it| it.is_symlink());
     names.map(|it| root.join(it)).filter(is_link).collect()
 }
 
-/// The folder of the repository that a workspace belongs to, also where the workspace is one of its work trees.
+/// Returns the folder of the repository that a workspace belongs to, also if the workspace is one of its work trees.
 pub(super) fn own_repository(root: &Path) -> Option<PathBuf> {
     let has_repository = |at: &&Path| std::fs::symlink_metadata(at.join(".git")).is_ok();
     let at = root.ancestors().find(has_repository)?.join(".git");

@@ -22,7 +22,7 @@ use provost_workspace::path_text::{of_path, shown};
 #[cfg(not(windows))]
 use provost_workspace::unshare::Unshared;
 
-/// What was there before a run. Blocking to make and to compare.
+/// The state of the workspace before a run. Blocking to make and to compare.
 #[derive(Debug)]
 pub(super) struct Before {
     ground: Ground,
@@ -31,11 +31,11 @@ pub(super) struct Before {
     trace: Option<Trace>,
 }
 
-/// The differences between the look before a run and the one after it.
+/// The differences between the scan before a run and the one after it.
 #[derive(Debug, Default)]
 pub(super) struct Compared {
     pub(super) report: ScanReport,
-    /// Which repositories a run has made that may make none, in words.
+    /// The repositories that the run has made against the rule, in words.
     pub(super) made: Option<String>,
 }
 
@@ -45,10 +45,10 @@ impl Before {
         Self { survey: ground.look(), ground, repositories: None, trace: None }
     }
 
-    /// Looks around for who writes files for workers.
+    /// Scans the workspace before an apply.
     ///
     /// # Errors
-    /// Why not everything that counts was seen.
+    /// The reason why not everything that counts was seen.
     pub(super) fn look_for_an_apply(ground: &Ground) -> Result<Self, String> {
         let survey = ground.look_for_an_apply();
         match &survey.incomplete {
@@ -59,7 +59,7 @@ impl Before {
         }
     }
 
-    /// Repositories that are there, under whatever name, and files and links that lead to some; absolute.
+    /// Returns the existing repositories, under any name, and files and links that lead to repositories; absolute.
     #[cfg(unix)]
     pub(super) fn repositories(&self) -> impl Iterator<Item = PathBuf> {
         use std::os::unix::ffi::OsStrExt as _;
@@ -67,66 +67,66 @@ impl Before {
         all.map(|path| self.ground.root.path().join(std::ffi::OsStr::from_bytes(path)))
     }
 
-    /// None was looked for.
+    /// Returns nothing, since repositories are not looked for here.
     #[cfg(not(unix))]
     pub(super) fn repositories(&self) -> impl Iterator<Item = PathBuf> {
         std::iter::empty()
     }
 
-    /// Local sockets, from the workspace.
+    /// Returns local sockets, from the workspace.
     pub(super) fn sockets(&self) -> impl Iterator<Item = &[u8]> {
         let sockets = self.survey.entries.iter().filter(|(_, entry)| entry.socket);
         sockets.map(|(path, _)| path.as_slice())
     }
 
-    /// Folders that could not be looked into, from the workspace.
+    /// Returns folders that could not be looked into, from the workspace.
     pub(super) fn shut(&self) -> impl Iterator<Item = &[u8]> {
         let shut = self.survey.entries.iter().filter(|(_, entry)| entry.closed);
         shut.map(|(path, _)| path.as_slice())
     }
 
-    /// Settings that a worker is to leave as they are, as paths from the workspace. A path that is no text
+    /// Returns the settings that a worker must not change, as paths from the workspace. A path that is no text
     /// cannot be held by a mount, and its change is reported instead.
     pub(super) fn held(&self) -> impl Iterator<Item = &str> {
         self.survey.held.iter().filter_map(|path| std::str::from_utf8(path).ok())
     }
 
-    /// Files of settings, from the workspace.
+    /// Returns settings files, from the workspace.
     pub(super) fn settings(&self) -> impl Iterator<Item = &[u8]> {
         let settings = self.survey.entries.iter().filter(|(_, it)| it.kind == Some(FindingKind::Setting));
         settings.map(|(path, _)| path.as_slice())
     }
 
-    /// Links among settings, from the workspace.
+    /// Returns links among settings, from the workspace.
     pub(super) fn links(&self) -> impl Iterator<Item = &[u8]> {
         self.survey.links.iter().map(Vec::as_slice)
     }
 
-    /// Why not everything was seen.
+    /// Returns the reason why not everything was seen; `None` if everything was.
     pub(super) fn incomplete(&self) -> Option<&str> {
         self.survey.incomplete.as_deref()
     }
 
-    /// The folder in which there was too much to be seen, from the workspace.
+    /// Returns the folder in which the scan stopped at its bound, from the workspace.
     pub(super) fn stopped_at(&self) -> Option<&str> {
         self.survey.stopped_at.as_deref().and_then(|path| std::str::from_utf8(path).ok())
     }
 
-    /// Sees to it that no file is shared with anything outside.
+    /// Makes sure that no file is shared with a path outside.
     ///
     /// # Errors
-    /// Why that cannot be done.
+    /// The reason why that is impossible.
     pub(super) fn unshare(&self, mounts: bool, held: &BTreeSet<String>) -> Result<Unshared, String> {
         self.ground.unshare(&self.survey, mounts, held)
     }
 
-    /// Says which repositories there may be afterwards, if all that there are were seen.
+    /// Sets the repositories that may exist after the run, if the scan has seen all that exist.
     pub(super) fn expect(&mut self, repositories: Repositories) -> Option<Repositories> {
         self.repositories = Some(repositories).filter(|_| self.survey.incomplete.is_none());
         self.repositories.clone()
     }
 
-    /// Looks around again and says what is different. A repository that was made against the rule is set aside.
+    /// Scans again and returns the differences. Repositories that were made against the rule are set aside.
     pub(super) fn compare(&self) -> Compared {
         let later = self.ground.look_after(&self.survey);
         let mut report = report(&self.survey, &later);
@@ -134,8 +134,8 @@ impl Before {
         let known = self.repositories.as_ref();
         let (more, made) =
             known.map(|known| put_out_of_force(&self.ground, known, &later)).unwrap_or_default();
-        // One that git would not take for a repository today has been made for another day. What it is called now is
-        // told, too, to those who had the run end and hear of no other reason.
+        // Git would not take this one for a repository today, but may on another day. Its present name is reported,
+        // too, since an agent whose run was ended for it gets no other reason.
         for finding in more {
             let below = format!("{}/", finding.path);
             let is_it = |it: &Finding| it.path == finding.path || it.path.starts_with(&below);
@@ -146,10 +146,10 @@ impl Before {
         Compared { report, made }
     }
 
-    /// Has a later daemon know what was there, if this one sees no end of the run.
+    /// Writes down the state before the run for a later daemon, in case this one does not see the run's end.
     ///
     /// # Errors
-    /// When that cannot be written down.
+    /// The file cannot be written.
     pub(super) fn leave_a_trace(&mut self, copies: &Path, task: &TaskId) -> io::Result<()> {
         if let Some(known) = &self.repositories {
             self.trace = Some(Trace::leave(copies, task, (&self.ground, &self.survey), known)?);
@@ -157,7 +157,7 @@ impl Before {
         Ok(())
     }
 
-    /// The report of the run is on record, or it has never begun.
+    /// Removes that file, since the report of the run is on record, or the run has never begun.
     pub(super) fn finish(mut self) {
         if let Some(trace) = self.trace.take() {
             trace.remove();
@@ -165,8 +165,8 @@ impl Before {
     }
 }
 
-/// Sets all repositories aside that are there against the rule, those too that lay in one and are no part of it any more.
-/// Answers a finding for each, under its old name and its new one, and in words which they were.
+/// Sets aside all repositories that exist against the rule, also those that lay in one and are no part of it any more.
+/// Returns a finding for each, under its old name and its new one, and their names in words.
 pub(super) fn put_out_of_force(
     ground: &Ground,
     known: &Repositories,
@@ -208,12 +208,12 @@ fn report(before: &Survey, after: &Survey) -> ScanReport {
         if entry.closed && old.is_none_or(|old| old.stamp != entry.stamp) {
             unknown.get_or_insert_with(|| format!("{} cannot be looked into", shown(path)));
         } else if let Some((kind, change)) = judged(old, entry) {
-            // A pipe that was put aside is reported under the name that the worker gave it.
+            // A pipe that was set aside is reported under the name that the worker gave it.
             let of_a_pipe = path.strip_suffix(PIPE_ASIDE.as_bytes()).filter(|_| entry.pipe);
             findings.push(Finding { path: shown(of_a_pipe.unwrap_or(path)).into(), kind, change });
         }
     }
-    // What an unfinished look did not come to is not gone.
+    // Paths that an unfinished scan did not reach are not gone.
     if after.incomplete.is_none() {
         let is_gone = |path: &Vec<u8>, entry: &Entry| !entry.by_content && !after.entries.contains_key(path);
         let gone = before.entries.iter().filter(|(path, entry)| is_gone(path, entry));
@@ -222,7 +222,7 @@ fn report(before: &Survey, after: &Survey) -> ScanReport {
             Some(Finding { path: shown(path).into(), kind, change: FileChange::Removed })
         }));
     }
-    // A program has given a file from elsewhere a name in here while the worker ran.
+    // A program outside has given a file from elsewhere a name in the directory while the worker ran.
     let shared =
         after.shared.iter().filter(|(inode, file)| file.is_elsewhere() && !before.shared.contains_key(inode));
     findings.extend(shared.flat_map(|(_, file)| &file.paths).map(|(path, _)| Finding {
@@ -237,7 +237,7 @@ fn report(before: &Survey, after: &Survey) -> ScanReport {
     ScanReport { findings, more: u32::try_from(more).unwrap_or(u32::MAX), unknown: unknown.map(Into::into) }
 }
 
-/// As many findings as are listed: the gravest first, and some of each kind, so that many of one hide no other.
+/// Returns the findings that are listed: the gravest first, and some of each kind, so that many of one kind do not hide the others.
 fn the_first_of_each_kind(all: Vec<Finding>) -> Vec<Finding> {
     let mut of_kind: BTreeMap<FindingKind, usize> = BTreeMap::new();
     let (mut listed, others): (Vec<Finding>, Vec<Finding>) = all.into_iter().partition(|it| {
@@ -251,14 +251,14 @@ fn the_first_of_each_kind(all: Vec<Finding>) -> Vec<Finding> {
     listed
 }
 
-/// What there is to say of a file that is there.
+/// Returns the finding for a file that exists, by the difference to its old state.
 fn judged(old: Option<&Entry>, new: &Entry) -> Option<(FindingKind, FileChange)> {
     let change = match old {
         None if new.by_content => return None,
         None => FileChange::New,
         Some(_) if new.only_new => return None,
         Some(old) if old.stamp != new.stamp => FileChange::Changed,
-        // Something on its way has changed.
+        // A part of its path has changed, and it leads out of the directory now.
         Some(old) if new.leaves && !old.leaves => return Some((FindingKind::Link, FileChange::Changed)),
         Some(_) => return None,
     };

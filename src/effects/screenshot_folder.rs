@@ -24,16 +24,16 @@ use provost_jail::Root;
 
 /// Begins the name of a picture. DevIt 1.8.
 const PREFIX: &str = "screenshot-";
-/// Pictures of one millisecond are told apart by a number, up to this one.
+/// Pictures of the same millisecond get a number, up to this one.
 const SAME_MOMENT_MAX: u32 = 100;
 
-/// The folder of pictures, open.
+/// The folder of pictures, opened.
 pub(super) struct OpenFolder<'a> {
     folder: &'a ScreenshotFolder,
     dir: OwnedFd,
 }
 
-/// A picture in its place.
+/// A picture in its final place.
 #[derive(Debug)]
 pub(super) struct StoredScreenshot {
     picture: Picture,
@@ -42,10 +42,10 @@ pub(super) struct StoredScreenshot {
 }
 
 impl ScreenshotFolder {
-    /// Opens the folder, and makes it where it is missing.
+    /// Opens the folder, and makes it if it is missing.
     ///
     /// # Errors
-    /// [`Failure::Sandbox`] when it is not a folder beneath the base.
+    /// [`Failure::Sandbox`] if it is not a folder beneath the base.
     pub(super) fn open(&self) -> Result<OpenFolder<'_>, Failure> {
         let shown = || self.base.join(self.folder.as_str());
         let refused = |why: String| Failure::Sandbox { why: why.into() };
@@ -74,10 +74,10 @@ impl ScreenshotFolder {
 }
 
 impl OpenFolder<'_> {
-    /// Lets a file in that a program has written, if it is a picture.
+    /// Takes in a file that a program has written, if it is a picture.
     ///
     /// # Errors
-    /// [`Failure::WorkerFailed`] says what is wrong with it.
+    /// [`Failure::WorkerFailed`] with the fault of the file.
     pub(super) fn take_in(
         self,
         file: &Path,
@@ -129,7 +129,7 @@ impl OpenFolder<'_> {
         }
     }
 
-    /// A new file under a name that no other picture has. DevIt 1.8: `screenshot-<UTC
+    /// Creates a file under a name that no other picture has. DevIt 1.8: `screenshot-<UTC
     /// %Y%m%dT%H%M%S%.3fZ>.<format>`.
     fn place(&self, at: Timestamp, format: &str) -> io::Result<(String, File)> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -146,11 +146,11 @@ impl OpenFolder<'_> {
         Err(io::Error::other("every name of this moment is taken"))
     }
 
-    /// Keeps pictures of a person's screen from being committed by `git add --all`.
+    /// Keeps `git add --all` from committing pictures of a person's screen.
     fn ignore_in_git(&self) {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let made = rustix::fs::openat(&self.dir, ".gitignore", flags, Mode::RUSR | Mode::WUSR);
-        // A file that is there already says what the person wants.
+        // An existing file has the person's own choice.
         if let Ok(file) = made
             && let Err(err) = File::from(file).write_all(b"*\n")
         {
@@ -181,7 +181,7 @@ fn content_of(file: File) -> io::Result<Vec<u8>> {
     }
 }
 
-/// Whether it begins as files of this format do.
+/// Checks whether the content begins as files of this format do.
 fn is_a(format: &str, content: &[u8]) -> bool {
     match format {
         "png" => content.starts_with(b"\x89PNG\r\n\x1a\n"),
@@ -193,7 +193,7 @@ fn is_a(format: &str, content: &[u8]) -> bool {
     }
 }
 
-/// Removes the oldest pictures beyond `keep`. Their names are in the order of time.
+/// Removes the oldest pictures beyond `keep`. The order of their names is that of their times.
 fn prune(taken: &StoredScreenshot, keep: usize) {
     let listed = || -> Result<Vec<String>, Errno> {
         let mut names = Vec::new();
@@ -218,7 +218,7 @@ fn prune(taken: &StoredScreenshot, keep: usize) {
     }
 }
 
-/// Whether a picture of ours goes by such a name: `screenshot-20251007T205456.713Z.png`.
+/// Checks whether a name is one of our pictures': `screenshot-20251007T205456.713Z.png`.
 fn is_ours(name: &str) -> bool {
     let moment = name.strip_prefix(PREFIX).and_then(|rest| rest.split_once('.'));
     moment.is_some_and(|(begin, rest)| {

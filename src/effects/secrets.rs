@@ -9,13 +9,13 @@ use provost_vault::{Credential, Delivery, Vault};
 /// The secrets that a run gets.
 #[derive(Default)]
 pub(super) struct Given {
-    /// To be added to requests.
+    /// Secrets that the daemon adds to requests.
     pub(super) keyed: Vec<Credential>,
-    /// Files of its home.
+    /// Files for the run's home.
     pub(super) files: Vec<HomeFile>,
-    /// Variables; their values are secret.
+    /// Variables, whose values are secret.
     pub(super) variables: Vec<(String, String)>,
-    /// Names, and how each is given.
+    /// The names of the secrets, and how each is given.
     names: Vec<(Box<str>, Credentials)>,
 }
 
@@ -45,7 +45,7 @@ pub(super) fn given(task: &Task, profile: &Profile, vault: &Vault) -> Result<Giv
     Ok(given)
 }
 
-/// Renews the log-in that a secret stands for, if its time is over. Where no daemon runs, as for a plan that is only shown, it
+/// Renews the log-in behind a secret, if it has expired. Without a runtime, as for a plan that is only shown, it
 /// stays as it is.
 fn renew(name: &str, vault: &Vault) -> Result<(), String> {
     let Ok(runtime) = tokio::runtime::Handle::try_current() else { return Ok(()) };
@@ -63,12 +63,12 @@ impl Given {
                 self.files.push(HomeFile::new(path.clone(), credential.value.expose()))
             }
             Delivery::Env { variable } => self.variables.push((variable.clone(), text())),
-            // A worker whose entry names one is refused before.
+            // A worker whose entry names such a secret was refused before.
             Delivery::Daemon => {}
         }
     }
 
-    /// What goes on record before the worker starts. `None` without secrets.
+    /// Returns the record that is written before the worker starts. `None` without secrets.
     pub(super) fn on_record(&self, task: &TaskId) -> Option<Record> {
         let names: Vec<_> = self
             .names

@@ -21,7 +21,7 @@ use provost_engine::Listener;
 use provost_workspace::size_quota::Size;
 use provost_workspace::snapshot::Snapshot;
 
-/// A copy, and how large it was when it was made.
+/// A copy, and its size when it was made.
 #[derive(Debug)]
 pub(super) struct SharedCheckout {
     pub(super) apart: Snapshot,
@@ -30,7 +30,7 @@ pub(super) struct SharedCheckout {
 
 type CheckoutSlot = Arc<tokio::sync::Mutex<Option<SharedCheckout>>>;
 
-/// A job's copy for the time of one run; nothing is in it before the first.
+/// A job's copy, lent for the time of one run; `None` in it before the first run.
 pub(super) type CheckoutLease = tokio::sync::OwnedMutexGuard<Option<SharedCheckout>>;
 
 /// The copies of all jobs that are not over.
@@ -40,10 +40,10 @@ pub(super) struct SharedCheckouts {
 }
 
 impl SharedCheckouts {
-    /// Called within a runtime.
+    /// Begins to follow the ends of jobs. Must be called within a runtime.
     pub(super) fn start(handle: EngineHandle) -> Arc<Self> {
         let copies = Arc::new(Self { handle, known: Mutex::default() });
-        // Before anything is lent, so that no end is missed.
+        // The subscription comes before the first loan, so that no end is missed.
         let events = copies.handle.engine.subscribe_beside_posts();
         copies.handle.tracker.spawn(copies.clone().mind_ends(events));
         copies
@@ -56,7 +56,7 @@ impl SharedCheckouts {
     pub(super) async fn lend(self: &Arc<Self>, job: &JobId) -> Result<CheckoutLease, Failure> {
         let over = || jail_refused(format!("the job {job}, in whose copy it was to work, is over"));
         let slot = self.known().entry(job.clone()).or_default().clone();
-        // Afterwards: an end from now on finds the slot.
+        // This check comes after the slot is made: a later end finds the slot.
         if self.is_over(job).await {
             self.forget(job);
             return Err(over());
@@ -66,13 +66,13 @@ impl SharedCheckouts {
         if is_known { Ok(lent) } else { Err(over()) }
     }
 
-    /// A job that the core does not know has been over for long.
+    /// Checks whether a job is over. A job that the core does not know has been over for long.
     async fn is_over(&self, job: &JobId) -> bool {
         let found = self.handle.look_at(OneJob(job.clone())).await;
         found.is_ok_and(|job| job.is_none_or(|job| job.state.is_over()))
     }
 
-    /// Removes the copies of jobs that are over, and at the end those of all others.
+    /// Removes the copies of jobs that are over, and, when the daemon stops, all others.
     async fn mind_ends(self: Arc<Self>, mut events: Listener) {
         loop {
             let event = tokio::select! {
@@ -92,7 +92,7 @@ impl SharedCheckouts {
         }
     }
 
-    /// After events were missed.
+    /// Checks all known jobs after events were missed.
     async fn look_for_ends(self: &Arc<Self>) {
         let jobs: Vec<JobId> = self.known().keys().cloned().collect();
         for job in jobs {

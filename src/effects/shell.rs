@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use provost_base::{AgentId, Ttl};
 use provost_jail::{Bounds, Copies, Git, ParseMode, Profile};
 
-/// How long a command line may take when neither task nor policy says less.
+/// How long a command line may take if neither task nor policy sets less.
 const TIMEOUT: Ttl = Ttl::minutes(30);
 
-/// The system's shell with the goal, its output read as text; on Windows in a copy, since nothing else is offered there.
+/// Returns the profile of the system's shell with the goal as its command line. On Windows it works in a copy, the only way there.
 pub fn shell_profile() -> Profile {
     let (program, before) = provost_system::shell();
     let args = before.iter().copied().chain(["{goal}"]).map(str::to_owned).collect();

@@ -15,25 +15,25 @@ use provost_jail::{ResolvedPath, is_repository_name};
 use provost_system::walk::{Entry, Folder, Kind, Step, Unopened, Unread, Visitor, walk};
 use provost_workspace::integrity_scan::{Stop, open_place, survey_bounds};
 
-/// What was found in a workspace around a directory, from the workspace.
+/// The findings in a workspace around a directory, as paths from the workspace.
 #[derive(Debug, Default)]
 pub(super) struct Surroundings {
-    /// Local sockets, and pipes with names.
+    /// Local sockets, and named pipes.
     pub(super) sockets: Vec<Vec<u8>>,
-    /// Folders that could not be listed: a socket in one can be connected to by who knows its name.
+    /// Folders that could not be listed: a process that knows the name of a socket in one can connect to it.
     pub(super) shut: Vec<Vec<u8>>,
     /// Symbolic links among settings and in repositories.
     pub(super) links: Vec<Vec<u8>>,
-    /// Files of settings that are read-only for workers: they name programs, also in the directory.
+    /// Settings files that are read-only for workers: they name programs, also in the directory.
     pub(super) settings: BTreeSet<Vec<u8>>,
-    /// Repositories, whose configuration does the same.
+    /// Repositories, whose configuration names programs, too.
     pub(super) repositories: BTreeSet<Vec<u8>>,
 }
 
-/// Looks at a workspace around a directory; what lies in the directory is left out.
+/// Scans a workspace around a directory, without the directory itself.
 ///
 /// # Errors
-/// Why not every folder could be looked at: there may be more.
+/// The reason why not every folder could be scanned: there may be more.
 pub(super) fn surroundings(root: &ResolvedPath, but: &ResolvedPath) -> Result<Surroundings, String> {
     let mut around = Around { but: (but.dev(), but.ino()), found: Surroundings::default() };
     let top = Dir::from_std_file(File::from(open_place(root).map_err(|err| Stop::Io(err).why())?));
@@ -42,7 +42,7 @@ pub(super) fn surroundings(root: &ResolvedPath, but: &ResolvedPath) -> Result<Su
     Ok(around.found)
 }
 
-/// A look around a directory.
+/// A scan around a directory.
 struct Around {
     /// The directory, by device and inode.
     but: (u64, u64),
@@ -79,9 +79,9 @@ impl Around {
     fn look_into(&mut self, at: Entry<'_>) -> Result<Step<()>, Stop> {
         let inner = match at.open() {
             Ok(inner) => inner,
-            // Gone since it was listed.
+            // The folder has vanished since it was listed.
             Err(Unopened::Gone(_)) => return Ok(Step::Over),
-            // What lies in it may be reached by its name all the same.
+            // A process that knows the name of an entry in it can still reach the entry.
             Err(Unopened::Shut(_)) => {
                 self.found.shut.push(at.path().as_bytes().to_vec());
                 return Ok(Step::Over);
@@ -97,7 +97,7 @@ fn is_within_a_repository(path: &[u8]) -> bool {
     path.split(|it| *it == b'/').rev().skip(1).any(is_repository_name)
 }
 
-/// Whether a link is a setting that stays read-only, lies in one, or in a repository.
+/// Checks whether a link is a setting that stays read-only, or lies in such a setting or in a repository.
 fn is_among_settings(path: &[u8]) -> bool {
     let mut names = path.split(|it| *it == b'/');
     let is_gits = is_within_a_repository(path);

@@ -14,7 +14,7 @@ pub(super) struct Surroundings {
     pub(super) repositories: BTreeSet<Vec<u8>>,
 }
 
-/// Looks at nothing, and finds nothing.
+/// Scans nothing, and returns no findings.
 pub(super) fn surroundings(_root: &ResolvedPath, _but: &ResolvedPath) -> Result<Surroundings, String> {
     Ok(Surroundings::default())
 }

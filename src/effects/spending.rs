@@ -1,4 +1,4 @@
-//! What a run's calls to models have used goes on record, and the next call waits for its budgets.
+//! Puts the use of a run's calls to models on record, and holds the next call until the budgets allow it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,7 +20,7 @@ pub(super) struct TaskMeter(Arc<Inner>);
 struct Inner {
     handle: EngineHandle,
     task: TaskId,
-    /// Whether it is on record that a call of it was not made.
+    /// Whether a call that was not made is on record already.
     is_stopped: AtomicBool,
 }
 
@@ -69,7 +69,7 @@ impl Inner {
         }
     }
 
-    /// Fails closed: where the core does not answer, no call is made.
+    /// Waits until the next call may be made. Fails closed: if the core does not answer, the call is not made.
     async fn may_call(&self, is_deferred: bool) -> Result<(), String> {
         let until = Instant::now() + Duration::from_millis(BUDGET_HOLD_MS_MAX);
         let next = NextCall { task: self.task.clone(), is_deferred };
@@ -92,7 +92,7 @@ impl Inner {
         }
     }
 
-    /// Waits until a person has answered.
+    /// Waits until a person has answered the approval.
     async fn answered(&self, approval: ApprovalId, asks: &GoOn, until: Instant) -> Result<(), String> {
         let concerns = |event: &Event| match &event.kind {
             EventKind::ApprovalAnswered { approval: it, .. }
@@ -114,7 +114,7 @@ impl Inner {
         }
     }
 
-    /// Once for each run: an agent may try again as often as it likes.
+    /// Records that a call was not made, once for each run: an agent may try again as often as it likes.
     async fn note_stop(&self, why: &str) {
         if self.is_stopped.swap(true, Ordering::Relaxed) {
             return;

@@ -13,7 +13,7 @@ type Turn = tokio::sync::Mutex<()>;
 #[derive(Default)]
 pub(super) struct TreeTurns(Mutex<HashMap<Box<str>, Weak<Turn>>>);
 
-/// A run's turn in a work tree, and the work tree kept from being removed meanwhile.
+/// A run's turn in a work tree; meanwhile the work tree cannot be removed.
 pub(super) struct TreeTurn {
     _held: Held,
     _turn: tokio::sync::OwnedMutexGuard<()>,
@@ -23,7 +23,7 @@ impl TreeTurns {
     /// Waits until no other run works in the work tree of a branch, and no removal and no merge changes it.
     ///
     /// # Errors
-    /// When the daemon shuts down.
+    /// The daemon is shutting down.
     pub(super) async fn wait(&self, trees: &Arc<WorkTrees>, branch: &str) -> Result<TreeTurn, Failure> {
         let turn = self.of(branch).lock_owned().await;
         let (trees, branch) = (trees.clone(), branch.to_owned());

@@ -27,10 +27,10 @@ const CACHE_WRITE: [&str; 3] =
 const MODEL: [&str; 3] = ["model", "model_used", "model_name"];
 /// Longest name of a model that is kept, in bytes.
 const MODEL_LEN_MAX: usize = 200;
-/// Objects in which a bare `cost` is a sum of money.
+/// Names of objects in which a bare `cost` is a sum of money.
 const PRICED: [&str; 2] = ["usage", "pricing"];
 
-/// Tokens and cost of one run; `None` where the output does not say.
+/// Tokens and cost of one run; `None` if the output does not report them.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub(super) struct Usage {
     pub(super) input: Option<u64>,
@@ -50,7 +50,7 @@ impl From<Used> for Usage {
 }
 
 impl Usage {
-    /// Looks through a whole value, level by level: totals stand above their parts.
+    /// Reads a whole value, level by level: totals stand above their parts.
     pub(super) fn of(value: &Value) -> Self {
         let mut usage = Self::default();
         let mut total = None;
@@ -90,7 +90,7 @@ impl Usage {
             let named = value.as_str().map(|it| clip(it.trim(), MODEL_LEN_MAX)).filter(|it| !it.is_empty());
             self.model = self.model.take().or_else(|| named.map(str::to_owned));
         } else if key == "modelUsage" {
-            // By name; with several, the one that has done the work is not told.
+            // The members are models by name; if there are several, the one that did the work is unknown.
             let only = value.as_object().filter(|it| it.len() == 1).and_then(|it| it.keys().next());
             self.model = self.model.take().or_else(|| only.map(|it| clip(it, MODEL_LEN_MAX).to_owned()));
         } else if COST.contains(&key)

@@ -6,7 +6,7 @@
 //!                        +--------------------------------+        the task is over: [last look]
 //! ```
 //! A burst becomes one report, scans take a small part of the time between them, and the number of reports is
-//! bounded; the last scan finds everything. Its run watches a task in the jail; a task of a collecting worker is
+//! bounded; the last scan finds everything. A task in the jail is watched by its run; a task of a collecting worker is
 //! watched for as long as that worker has it: [`Effect::WatchFiles`](provost_domain::Effect::WatchFiles).
 
 use std::collections::{BTreeMap, HashMap};
@@ -30,14 +30,14 @@ use provost_system::folder_watch::FolderWatcher;
 use provost_workspace::change_hints::{Hints, Wanted};
 use provost_workspace::file_watch::{Watch, WatchedFiles, changes, listed};
 
-/// Between a hint and the look that follows, at first; doubled with every report.
+/// The first pause between a hint and the scan that follows; it doubles with every report.
 const REST_FIRST: Duration = Duration::from_millis(100);
 const REST_LAST: Duration = Duration::from_secs(60);
-/// The rest after a look takes so many times as long as the look, so that large directories cost a twentieth
-/// of one processor at most.
+/// The pause after a scan takes this many times as long as the scan, so that large directories cost at most a twentieth
+/// of one processor.
 const REST_PER_LOOK: u32 = 20;
 
-/// Everything that is watched.
+/// The watches of all tasks.
 pub(super) struct Watchers {
     handle: EngineHandle,
     place: Arc<RunEnvironment>,
@@ -46,14 +46,14 @@ pub(super) struct Watchers {
     known: Mutex<HashMap<TaskId, CancellationToken>>,
 }
 
-/// One task's watch.
+/// The watch of one task.
 pub(super) struct Watching {
     over: CancellationToken,
     done: JoinHandle<Watched>,
 }
 
 impl Watching {
-    /// Looks for the last time and says what has become of the files.
+    /// Scans for the last time, and returns the changes of the files.
     pub(super) async fn end(self) -> Watched {
         self.over.cancel();
         self.done.await.unwrap_or_else(|_| without("the watch failed; the daemon's log has the cause"))
@@ -65,7 +65,7 @@ fn without(why: &str) -> Watched {
 }
 
 impl Watchers {
-    /// Called within a runtime.
+    /// Begins to follow the ends of tasks. Must be called within a runtime.
     pub(super) fn start(
         handle: EngineHandle,
         place: Arc<RunEnvironment>,
@@ -73,14 +73,14 @@ impl Watchers {
     ) -> Arc<Self> {
         let slots = Arc::new(Semaphore::new(WATCHED_TASKS_MAX));
         let watchers = Arc::new(Self { handle, place, slots, folders, known: Mutex::default() });
-        // Before anything is watched, so that no end is missed.
+        // The subscription comes before the first watch, so that no end is missed.
         let events = watchers.handle.engine.subscribe_beside_posts();
         watchers.handle.tracker.spawn(watchers.clone().mind_ends(events));
         watchers
     }
 
-    /// Begins to watch what a task's asker wanted watched; `None` when that is nothing. What is there when this
-    /// returns counts as having been there.
+    /// Begins to watch the files that the task's asker named; `None` if it named none. Files that exist when this
+    /// returns count as having existed before.
     pub(super) async fn begin(&self, task: &Task, place: jail::ResolvedPath) -> Option<Watching> {
         if task.order.watch_patterns.is_empty() {
             return None;
@@ -114,7 +114,7 @@ impl Watchers {
         Ok(session)
     }
 
-    /// A collecting worker has its task.
+    /// Begins to watch the files of a task that a collecting worker has taken.
     pub(super) fn take_up(self: &Arc<Self>, id: EffectId, task: TaskId) {
         self.handle.tracker.spawn(self.clone().watch_collected(id, task));
     }
@@ -125,17 +125,17 @@ impl Watchers {
         let goes_on = match self.handle.look(&task).await {
             Ok(Some((task, _))) => self.until_it_is_over(&task, &over).await,
             Ok(None) => false,
-            // Nothing is taken at present; it stays owed.
+            // The core takes no commands at present; the effect stays owed.
             Err(_) => true,
         };
         self.known().remove(&task);
-        // When the daemon stops, the next one goes on.
+        // If the daemon stops, the next one goes on with the watch.
         if !goes_on {
             self.handle.settle(id).await;
         }
     }
 
-    /// Answers whether the task goes on without us.
+    /// Watches until the task is over. Returns whether the effect stays owed.
     async fn until_it_is_over(&self, task: &Arc<Task>, over: &CancellationToken) -> bool {
         let (place, known) = (self.place.clone(), task.directory.clone());
         let found = tokio::task::spawn_blocking(move || {
@@ -182,7 +182,7 @@ impl Watchers {
         }
     }
 
-    /// After events were missed.
+    /// Checks all watched tasks after events were missed.
     async fn look_for_ends(&self) {
         let known: Vec<_> = self.known().iter().map(|(task, over)| (task.clone(), over.clone())).collect();
         for (task, over) in known {
@@ -198,7 +198,7 @@ impl Watchers {
     }
 }
 
-/// One watch from its first look to its last.
+/// One watch from its first scan to its last.
 struct Session {
     handle: EngineHandle,
     task: TaskId,
@@ -244,7 +244,7 @@ impl Session {
         self.total(&last)
     }
 
-    /// What is there now, and whether something may have changed since that no hint will come of.
+    /// Scans the files. Returns them, and whether something may have changed since in a folder that was not watched yet.
     async fn look(&mut self) -> (WatchedFiles, bool) {
         let (watch, mut wanted) = (self.watch.clone(), self.wanted.take());
         let looked = tokio::task::spawn_blocking(move || {
@@ -269,7 +269,7 @@ impl Session {
         }
     }
 
-    /// What has become of the files since the task began.
+    /// Returns the changes of the files since the task began.
     fn total(&self, now: &WatchedFiles) -> Watched {
         let total = changes(&self.first, now);
         let Some(earlier) = &self.earlier else { return total };

@@ -1,8 +1,8 @@
 //! A run in a git work tree on a branch of its own: its folder, and the commit of its changes.
 //!
 //! For the jail and the scans the work tree is the workspace: the same files stay read-only, and a repository that the run
-//! makes there ends it. Its `.git` file and the repository are read-only; the daemon commits when the run has ended, however
-//! it has. What an apply would withhold is not committed and stays in the work tree.
+//! makes there ends the run. Its `.git` file and the repository are read-only; the daemon commits when the run has ended, in every
+//! case. Changes that an apply would withhold are not committed and stay in the work tree.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use provost_workspace::collect::{ChangesRoom, gather};
 use provost_workspace::snapshot::Base;
 use provost_workspace::work_trees::{Author, ChangedFile, NotCommitted, WorkTree, WorkTrees};
 
-/// Says which changes of a run an apply would withhold, in the workspace at this path, and why.
+/// Returns the changes of a run that an apply would withhold, each with the reason, for the workspace at this path.
 pub type Withhold = Arc<dyn Fn(&Path, &Changeset) -> Vec<NotCommitted> + Send + Sync>;
 
 /// A work tree, and its files as they were when the run began.
@@ -29,12 +29,12 @@ pub(super) struct TreeRun {
     tree: WorkTree,
     base: Base,
     pub(super) root: Root,
-    /// The folder of the repository, which the run may read.
+    /// The folder of the repository, which the run may read but not write.
     pub(super) repository: ResolvedPath,
 }
 
 impl TreeRun {
-    /// Makes the work tree that a task asks for, or takes the one that is there; `None` for a task that asks for none.
+    /// Makes the work tree that a task asks for, or takes the existing one; `None` for a task that asks for none.
     pub(super) fn of(trees: Option<&WorkTrees>, task: &Task, copies: &Path) -> Result<Option<Self>, Failure> {
         let Some(branch) = task.order.work_tree.as_deref() else { return Ok(None) };
         let trees = trees.ok_or_else(|| jail_refused("no work trees are made here"))?;
@@ -47,8 +47,8 @@ impl TreeRun {
         Ok(Some(Self { tree, base, root, repository }))
     }
 
-    /// Has local sockets in the folder of the repository covered, at which programs of the user listen: git's own monitor is
-    /// one; and folders there that cannot be listed, in which there may be more.
+    /// Covers local sockets in the folder of the repository, at which programs of the user listen, such as git's own monitor;
+    /// and folders there that cannot be listed, in which there may be more sockets.
     pub(super) fn cover_sockets(&self, draft: &mut Draft, tier: Tier) -> Result<(), Failure> {
         let found = surroundings(&self.repository, self.root.place()).map_err(|why| {
             jail_refused(format!(
@@ -62,7 +62,7 @@ impl TreeRun {
         Ok(())
     }
 
-    /// Paths in the repository that are covered.
+    /// Returns the covered paths in the repository as absolute ones.
     fn absolute(&self, paths: Vec<Vec<u8>>) -> Result<Vec<PathBuf>, Failure> {
         let absolute = |path: Vec<u8>| {
             let path = String::from_utf8(path).map_err(|path| {
@@ -77,7 +77,7 @@ impl TreeRun {
         paths.into_iter().map(absolute).collect()
     }
 
-    /// What the run has changed.
+    /// Returns the changes of the run.
     pub(super) fn gather(&self, task: &TaskId, room: ChangesRoom) -> Changeset {
         gather(&self.folder(), &self.base, task, room)
     }
@@ -86,40 +86,40 @@ impl TreeRun {
         self.tree.path.join(self.base.below.as_str())
     }
 
-    /// Commits it.
+    /// Commits the changes.
     pub(super) fn commit(&self, changes: &Changeset, by: &By<'_>, withhold: &Withhold) -> TreeOutcome {
         commit(&self.tree, changes, by, withhold)
     }
 }
 
-/// The folder of a task, from the top of a checkout.
+/// Returns the folder of a task, from the top of a checkout.
 fn below_of(task: &Task) -> RepoPath {
     task.directory.as_ref().map(|it| it.relative.clone()).unwrap_or_default()
 }
 
-/// The folder of a task in its work tree. Which one it was in the workspace says nothing about it.
+/// Resolves the folder of a task in its work tree. Its device and inode in the workspace do not matter here.
 pub(super) fn directory(root: &Root, known: &Directory) -> Result<provost_jail::Resolved, Failure> {
     let found = root.resolve_dir(&known.relative);
     found.map_err(|err| Failure::Sandbox { why: format!("working_dir in the work tree: {err}").into() })
 }
 
-/// Whose changes are committed.
+/// The author of the changes, for the commit.
 pub(super) struct By<'a> {
     pub(super) task: &'a TaskId,
     pub(super) agent: &'a AgentId,
     pub(super) goal: &'a str,
-    /// How the run has ended, if not well.
+    /// How the run has ended, if it has not ended well.
     pub(super) unfinished: Option<&'a str>,
 }
 
 impl<'a> By<'a> {
-    /// The worker of a task.
+    /// Returns the author for a task: its worker.
     pub(super) fn of(task: &'a Task, unfinished: Option<&'a str>) -> Self {
         Self { task: task.id(), agent: &task.order.worker, goal: &task.order.goal, unfinished }
     }
 }
 
-/// What has become of a run's changes in its work tree.
+/// The outcome of a run's changes in its work tree.
 #[derive(Debug)]
 pub(super) struct TreeOutcome {
     branch: String,
@@ -128,14 +128,14 @@ pub(super) struct TreeOutcome {
     withheld: Vec<NotCommitted>,
     /// Files that git ignores by a rule that the run has made.
     ignored: Vec<String>,
-    /// Whether work tree and branch were removed, since nothing was changed.
+    /// Whether the work tree and the branch were removed, since the run changed nothing.
     is_gone: bool,
-    /// Why nothing is committed that should be.
+    /// The reason why changes that should be committed are not.
     pub(super) failed: Option<String>,
 }
 
 impl TreeOutcome {
-    /// For the details of a task's result.
+    /// Returns the outcome for the details of a task's result.
     pub(super) fn details(&self) -> Value {
         let withheld = self.withheld.iter().map(|(path, why)| json!({ "path": path, "why": why }));
         json!({
@@ -218,7 +218,7 @@ fn commit(tree: &WorkTree, changes: &Changeset, by: &By<'_>, withhold: &Withhold
     outcome
 }
 
-/// Keeps and commits what a lost run has changed in its work tree: the commit at which it began tells what that is.
+/// Keeps and commits the changes of a lost run in its work tree, compared with the commit at which the run began.
 pub(super) async fn rescue(
     workers: &Arc<Workers>,
     task: &Arc<Task>,
@@ -249,7 +249,7 @@ pub(super) async fn rescue(
     }
 }
 
-/// The same, and the work tree in which it is. Blocking.
+/// Returns the changes of a run whose end no daemon saw, and their work tree. Blocking.
 fn rescued(
     trees: &WorkTrees,
     task: &Task,
@@ -263,7 +263,7 @@ fn rescued(
     Ok(Some((tree, changes)))
 }
 
-/// Commits what such a run has left.
+/// Commits the changes of a lost run.
 fn commit_rescued(tree: &WorkTree, changes: &Changeset, task: &Task, withhold: &Withhold) -> TreeOutcome {
     commit(tree, changes, &By::of(task, Some("the daemon ended while it went on")), withhold)
 }

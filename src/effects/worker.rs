@@ -1,4 +1,4 @@
-//! Starting workers, following them and ending them: `SpawnWorker` and `StopWorker`.
+//! Starts, follows and ends workers: the effects `SpawnWorker` and `StopWorker`.
 //!
 //! ```text
 //!   [owed] --a place is free--> [prepared] --start on record--> [running] --> result on record
@@ -6,8 +6,8 @@
 //!     |  +-- daemon stops: stays owed, runs after the next start    +-- daemon stops or dies: lost
 //!     +-- task is over meanwhile: settled                           +-- stopped: killed, then settled
 //! ```
-//! A start that is on record is not repeated: after a crash the task is reported lost. One is begun again, once: the run of an agent
-//! that can go on with its session, in its private copy.
+//! A start that is on record is not repeated: after a crash the task is reported lost. There is one exception, once for each run: an
+//! agent that can go on with its session begins again in its private copy.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -40,7 +40,7 @@ use provost_workspace::collect::ChangesRoom;
 use provost_workspace::orphaned_copies;
 use provost_workspace::work_trees::WorkTrees;
 
-/// Finds a worker of the configuration as it is now.
+/// Finds a worker in the present configuration.
 pub type Profiles = Arc<dyn Fn(&AgentId) -> Option<Arc<Profile>> + Send + Sync>;
 
 /// The parts of the daemon that runs of workers need.
@@ -51,50 +51,50 @@ pub struct WorkerParts {
     pub root: Root,
     /// The paths that no worker ever sees.
     pub forbidden_paths: ForbiddenPaths,
-    /// Folder for the private copies of workers; ours alone, sorted out at start. It lies outside
-    /// of the daemon's other folders, since a worker is shown a part of it.
+    /// The folder for the private copies of workers; ours alone, cleaned up at start. It lies outside
+    /// of the daemon's other folders, since a worker sees a part of it.
     pub copies: PathBuf,
-    /// Opens a door for each run; without it workers have no way to the daemon.
+    /// Opens a door for each run; without it workers cannot reach the daemon.
     pub doors: Option<OpenDoor>,
-    /// Our own program, with which workers speak there.
+    /// Our own program, by which workers speak at their doors.
     pub program: Option<PathBuf>,
     /// The store of secrets for workers.
     pub vault: Vault,
     /// How jails are started.
     pub supervisor: Supervisor,
-    /// The board on which output can be followed.
+    /// The board on which a run's output can be followed.
     pub outputs: OutputBoard,
     /// Workers that may run at once; at least one. The others wait.
     pub concurrent: usize,
-    /// Watches the folders of tasks whose files are watched.
+    /// The watcher of the folders of tasks whose files are watched.
     pub folders: FolderWatcher,
-    /// Keeps what agents have changed.
+    /// Stores the changes of agents.
     pub keep: Keep,
-    /// How much of it, as the configuration has it now.
+    /// Returns how much of the changes is kept.
     pub room: RoomNow,
-    /// Leaves it for other hosts, with the output of the run.
+    /// Leaves the changes and the output of a run for other hosts.
     pub share: Share,
     /// The git work trees in which runs work.
     pub trees: Arc<WorkTrees>,
-    /// Which of their changes are not committed.
+    /// Returns the changes that are not committed.
     pub withhold: Withhold,
     /// Writes the files of a commit, for runs that work on one.
     pub commits: WriteTree,
     /// Judges the permission requests of agents that are spoken to; without it they are denied.
     pub judge: Option<Judge>,
-    /// Has the questions of such agents answered; without it they are declined.
+    /// Gets the questions of such agents answered; without it they are declined.
     pub asker: Option<Asker>,
-    /// Says within which span a task's run is, for workers that trace; without it they are told nothing.
+    /// Returns the span of a task's run, for workers that trace; without it they get none.
     pub trace_parent: Option<TraceParent>,
 }
 
 /// The header `traceparent` of a task's run.
 pub type TraceParent = Arc<dyn Fn(&Task) -> String + Send + Sync>;
 
-/// Leaves what is kept of a task, and the output of its run, for other hosts.
+/// Leaves the kept changes of a task, and the output of its run, for other hosts.
 pub type Share = Arc<dyn Fn(&TaskId, &Page) -> Result<(), String> + Send + Sync>;
 
-/// Says how much of a run's changes is kept.
+/// Returns how much of a run's changes is kept.
 pub type RoomNow = Arc<dyn Fn() -> ChangesRoom + Send + Sync>;
 
 /// State that all runs share.
@@ -115,7 +115,7 @@ pub(super) struct Workers {
     pub(super) asker: Option<Asker>,
     pub(super) tree_turns: TreeTurns,
     known: Mutex<HashMap<TaskId, Arc<RunControl>>>,
-    /// What runs have left whose end no daemon saw.
+    /// The leftovers of runs whose end no daemon saw.
     unseen: Mutex<HashMap<TaskId, InterruptedRun>>,
 }
 
@@ -124,7 +124,7 @@ pub(super) struct Workers {
 pub(super) struct RunControl {
     pub(super) stop: CancellationToken,
     pub(super) reason: OnceLock<Box<str>>,
-    /// Whether it is lost, since its host was cut off from the others.
+    /// Whether the run is lost, since its host was cut off from the others.
     pub(super) cut_off: AtomicBool,
     over: CancellationToken,
 }
@@ -168,8 +168,8 @@ impl Workers {
         })
     }
 
-    /// Removes what an earlier daemon left behind, but for what lost runs have changed, and puts out of force the
-    /// repositories that they have made. Before the first run.
+    /// Removes the leftovers of an earlier daemon except the changes of lost runs, and disables the
+    /// repositories that those have made. Runs before the first run.
     pub(super) async fn sweep(&self) {
         let place = self.place.clone();
         let work = move || {
@@ -183,12 +183,12 @@ impl Workers {
         *self.unseen() = unseen.into_iter().map(|it| (it.task.clone(), it)).collect();
     }
 
-    /// What a lost run has left, if that could be told.
+    /// Returns the leftovers of a lost run, if they are known.
     pub(super) fn left_unseen(&self, task: &TaskId) -> Option<InterruptedRun> {
         self.unseen().remove(task)
     }
 
-    /// A start is owed; one that an earlier daemon had begun goes on in its agent's session, or is lost.
+    /// Begins a start that is owed; a start of an earlier daemon is resumed in its agent's session, or reported as lost.
     pub(super) fn spawn(self: &Arc<Self>, id: EffectId, task: TaskId, started: bool) {
         let order = Arc::new(RunControl::default());
         self.known().insert(task.clone(), order.clone());
@@ -199,7 +199,7 @@ impl Workers {
         };
     }
 
-    /// An end is owed.
+    /// Begins an end that is owed.
     pub(super) fn stop(self: &Arc<Self>, id: EffectId, task: &TaskId, reason: Box<str>) {
         let order = self.known().get(task).cloned();
         self.handle.tracker.spawn(self.clone().end(id, order, reason));
@@ -207,7 +207,7 @@ impl Workers {
 
     async fn end(self: Arc<Self>, id: EffectId, order: Option<Arc<RunControl>>, reason: Box<str>) {
         if let Some(order) = order {
-            // The first reason counts.
+            // Only the first reason counts.
             let _later = order.reason.set(reason);
             order.stop.cancel();
             order.over.cancelled().await;
@@ -215,7 +215,7 @@ impl Workers {
         self.handle.settle(id).await;
     }
 
-    /// Ends all runs, since this host may be taken for dead.
+    /// Ends all runs, since the other hosts may take this one for dead.
     pub(super) fn end_all(&self, why: &str) {
         for order in self.known().values() {
             let _later = order.reason.set(why.into());
@@ -224,7 +224,7 @@ impl Workers {
         }
     }
 
-    /// A run needs nothing more of us.
+    /// Forgets a run that needs nothing more.
     pub(super) fn done(&self, task: &TaskId, order: &Arc<RunControl>) {
         let mut known = self.known();
         if known.get(task).is_some_and(|it| Arc::ptr_eq(it, order)) {
@@ -233,7 +233,7 @@ impl Workers {
         order.over.cancel();
     }
 
-    /// The turn of a task: how many places its worker has counts as the configuration has it now.
+    /// Returns the turn of a task; the number of its worker's places is that of the present configuration.
     pub(super) async fn turn(&self, task: &Task) -> Turn {
         let profile = (self.profiles)(&task.order.worker);
         let places = profile.and_then(|it| Some(it.agent.as_ref()?.parallel));

@@ -1,4 +1,4 @@
-//! What functions give to the functions that they are given, as an outline keeps it.
+//! The classes of the parameters of callbacks, as the functions that take the callbacks declare them, in the form of an outline.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use super::interned_names::{NameId, Writer};
 use super::outline::Outline;
 use provost_syntax::Reading;
 
-/// The class of a parameter of a parameter. In the order of nodes, arguments and parameters.
+/// The class of a parameter of a callback. Sorted by node, argument and parameter.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct GivenClass {
     node: u32,

@@ -1,4 +1,4 @@
-//! Guesses: members of something whose type is not known, by their names alone.
+//! Guesses: members of values of unknown type, found by their names alone.
 
 use std::collections::{BTreeMap, BTreeSet};
 

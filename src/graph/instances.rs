@@ -1,4 +1,4 @@
-//! Classes of values: what the name of a class means where it stands, and what is called on an instance of it.
+//! Classes of values: the meaning of a class's name at its place, and the target of a call on an instance of the class.
 
 use super::Target;
 use super::interned_names::NameId;

@@ -1,16 +1,16 @@
-//! Words of one file, each kept once: a graph of thousands of files is mostly names.
+//! The names of one file, each stored once: a graph of thousands of files consists mostly of names.
 
 use std::collections::BTreeMap;
 
-/// A word, as a number in its file's [`InternedNames`].
+/// A name, as a number in its file's [`InternedNames`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(super) struct NameId(u32);
 
-/// Words one behind the other.
+/// Names stored one behind the other.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct InternedNames {
     text: Box<str>,
-    /// The byte at which each word ends; the next one begins there.
+    /// The offset at which each name ends; the next one begins there.
     ends: Box<[u32]>,
 }
 
@@ -34,7 +34,7 @@ impl InternedNames {
     }
 }
 
-/// Collects the words of one file, each once.
+/// Collects the names of one file, each once.
 #[derive(Default)]
 pub(super) struct Writer {
     text: String,

@@ -36,22 +36,22 @@ pub use scip::{Document, Index as ScipIndex, NoIndex, Occurrence, Unit, read as 
 pub struct Graph {
     files: Files,
     settings: Settings,
-    /// Files that have asked for a module under a key.
+    /// Files that have imported a module, by the module's key.
     waiting: BTreeMap<Arc<str>, BTreeSet<u32>>,
-    /// Files whose edges depend on what another file shows.
+    /// Files whose edges depend on another file's exports.
     dependants: BTreeMap<u32, BTreeSet<u32>>,
-    /// Files whose edges depend on which files define or add something, by its key.
+    /// Files whose edges depend on which files define or extend a symbol, by its key.
     asking: BTreeMap<Box<str>, BTreeSet<u32>>,
-    /// Files whose imports have to be followed again, and those whose calls have to be.
+    /// Files whose imports have to be followed again, and files whose calls have to be.
     unlinked: BTreeSet<u32>,
     unresolved: BTreeSet<u32>,
-    /// Edges that a caller of the graph has found out by other means, by the file of the calling symbol.
+    /// Edges from other sources, by the file of the calling symbol.
     told: BTreeMap<RepoPath, Vec<ImportedEdge>>,
     edges: usize,
     bytes: usize,
 }
 
-/// An edge that was found out by other means: the path of the calling symbol, and the file and path
+/// An edge from another source: the path of the calling symbol, and the file and path
 /// of the called one.
 pub type ImportedEdge = (Box<str>, RepoPath, Box<str>);
 
@@ -61,10 +61,10 @@ struct Files {
     slots: Vec<Option<File>>,
     free: Vec<u32>,
     by_path: BTreeMap<RepoPath, u32>,
-    /// Those of languages in which a folder is one module, by folder.
+    /// The files of languages in which a folder is one module, by folder.
     by_folder: BTreeMap<Box<str>, BTreeSet<u32>>,
-    /// Those that add to a type that another file defines, by the name of the type; where a name is known to files that do not
-    /// import it, those that define it, by the key that its language has for it.
+    /// Files that extend a type of another file, by the name of the type; and, in languages in which files know names without
+    /// importing them, the defining files, by the language's key for the name.
     adding: BTreeMap<Box<str>, BTreeSet<u32>>,
 }
 
@@ -72,12 +72,12 @@ struct Files {
 struct File {
     path: RepoPath,
     outline: Arc<Outline>,
-    /// Where its modules are, in the order of the outline's specs.
+    /// The files of its modules, in the order of the outline's specs.
     links: Box<[Option<u32>]>,
     keys: Vec<Arc<str>>,
     edges: Vec<Edge>,
     deps: Vec<u32>,
-    /// Keys under which it was asked what other files define or add.
+    /// The keys by which its edges depend on other files' definitions and extensions.
     asked: Vec<Box<str>>,
 }
 
@@ -89,14 +89,14 @@ struct Edge {
     found: FoundBy,
 }
 
-/// How the target of a call was found. Of two ways the surer one goes first.
+/// The way in which the target of a call was found. If there are two ways, the surer one counts.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum FoundBy {
     /// By the language's own rules for scopes, imports and written types.
     Rules,
     /// By a `.scip` index.
     Index,
-    /// By its name alone, or as one of several that it may be.
+    /// By its name alone, or as one of several possible targets.
     Guess,
 }
 
@@ -106,14 +106,14 @@ enum Target {
         file: u32,
         node: u32,
     },
-    /// A word of the caller's file.
+    /// A name of the caller's file.
     Unknown(interned_names::NameId),
 }
 
-/// Why a file was not taken in.
+/// The reason why a file was not taken in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Full {
-    /// There are [`GRAPH_FILES_MAX`] already.
+    /// The graph has [`GRAPH_FILES_MAX`] files already.
     #[error("more than {GRAPH_FILES_MAX} source files")]
     Files,
     /// The files take [`GRAPH_BYTES_MAX`] already.

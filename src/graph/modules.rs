@@ -6,7 +6,7 @@
 
 use super::lang::rules_at;
 
-/// Paths to try, and keys under which to hear of changes.
+/// The paths to try, and the keys whose changes matter.
 #[derive(Default)]
 pub(super) struct Tries {
     pub(super) paths: Vec<String>,

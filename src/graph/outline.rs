@@ -11,24 +11,24 @@ use provost_syntax::{
     Reading, Receiver, Symbol, Unread,
 };
 
-/// A file, as far as others can call what is in it and it calls what is in others. Made of a [`Reading`], without the
+/// The part of a file that matters for calls from and to other files. Made from a [`Reading`], without the
 /// graph, so that it can be made on any thread.
 #[derive(PartialEq, Eq, Debug)]
 pub struct Outline {
     pub(super) language: Language,
     pub(super) words: InternedNames,
-    /// Every path once, in order.
+    /// The file's paths, each once, in order.
     pub(super) nodes: Box<[Node]>,
-    /// Modules that are named, each once.
+    /// The imported modules, each once.
     pub(super) specs: Box<[NameId]>,
-    /// Imported names with their meaning, in the order of names.
+    /// Imported names with their meaning, sorted by name.
     pub(super) bindings: Box<[Binding]>,
-    /// Modules all of whose names are passed on, or taken in, with their places among the imports of the file.
+    /// Modules all of whose names are passed on, or taken in, with their positions among the imports of the file.
     pub(super) stars: Box<[(u32, u32)]>,
     pub(super) exports: Box<[Offer]>,
-    /// What its functions give to the functions that they are given.
+    /// The classes of the parameters of callbacks, as the file's functions declare them.
     pub(super) given: Box<[GivenClass]>,
-    /// Up to here, words are about what others can see.
+    /// The number of names, from the first on, that concern facts which other files can see.
     shown_words: usize,
     pub(super) uses: Box<[Use]>,
     pub(super) unread: Gap,
@@ -43,7 +43,7 @@ pub(super) enum Gap {
     Anything,
 }
 
-/// A symbol, without its position.
+/// A symbol without its position.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Node {
     pub(super) path: NameId,
@@ -51,37 +51,37 @@ pub(super) struct Node {
     pub(super) parent: Option<u32>,
     pub(super) kind: Kind,
     pub(super) declared: bool,
-    /// Whether other files can know it.
+    /// Whether other files can see it.
     pub(super) exported: bool,
     pub(super) bases: Box<[NameId]>,
-    /// The class whose instance a variable or a field is; the empty word for a type of the language's own.
+    /// The class of a variable's or a field's value; the empty name for a type of the language's own.
     pub(super) instance: Option<NameId>,
 }
 
-/// The part of a module that is meant.
+/// The part of a module that a name means.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Take {
     Name(NameId),
     Module,
 }
 
-/// A name that an import makes known. Of `import a.b` these are `a` and `a.b`.
+/// A name that an import makes known. For `import a.b` these are `a` and `a.b`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Binding {
     pub(super) local: NameId,
     pub(super) spec: u32,
     pub(super) take: Take,
-    /// The module that it may be instead: `x` of `from . import x`.
+    /// The module that the name may mean instead: `x` of `from . import x`.
     pub(super) or_module: Option<u32>,
-    /// Where it is known; everywhere if at the top.
+    /// The function in which it is known; `None` if it is known in the whole file.
     pub(super) within: Option<u32>,
-    /// Whether another one of the same name may be the one that counts.
+    /// Whether another binding of the same name may apply instead.
     pub(super) either: bool,
-    /// The place of the import among those of the file.
+    /// The position of the import among those of the file.
     pub(super) at: u32,
 }
 
-/// A name under which others can import something.
+/// A name under which other files can import a symbol.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Offer {
     pub(super) name: NameId,
@@ -94,7 +94,7 @@ pub(super) enum Offered {
     Passed { spec: u32, take: Take },
 }
 
-/// That a symbol calls something. Each pair once, in the order of first calls.
+/// A call of a symbol by another. Each pair is there once, in the order of first calls.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct Use {
     pub(super) caller: u32,
@@ -102,26 +102,26 @@ pub(super) struct Use {
     pub(super) way: CalleeKind,
 }
 
-/// How to find what is called. A guess is the only member of this file that has the name.
+/// The way to find the called symbol. A guess is the only member of this file with the name.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum CalleeKind {
     /// The symbol of this number in the file.
     Here(u32),
     /// A bare name that this file does not define.
     Bare,
-    /// A name behind others, the first of which is not defined here.
+    /// A name behind others, the first of which this file does not define.
     Path { path: NameId, guess: Option<u32> },
-    /// A member of a class of this file, which has it from a class elsewhere if at all.
+    /// A member of a class of this file, which can only inherit it from a class elsewhere.
     Member { of: u32, guess: Option<u32> },
-    /// A member of the classes above one of this file.
+    /// A member of the base classes of a class of this file.
     Above(u32),
     /// A member of an instance of the class of this name.
     Instance(NameId),
-    /// A member of what a function gives to a function that it is given, by the path that asks for it.
+    /// A member of a callback's parameter, by the path that asks for the parameter's class.
     Given { class: NameId, guess: Option<u32> },
-    /// Nothing that has a name in the repository.
+    /// A target without a name in the repository.
     Nowhere,
-    /// A member of something of unknown type.
+    /// A member of a value of unknown type.
     Other { guess: Option<u32> },
 }
 

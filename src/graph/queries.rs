@@ -7,7 +7,7 @@ use super::{Edge, File, FoundBy, Graph, Target};
 use provost_base::limits::{CALLERS_MAX, GRAPH_CANDIDATES_MAX};
 use provost_base::{RepoPath, SymbolPath};
 
-/// How much there is.
+/// The size of the graph.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Size {
     /// Files that the graph holds.
@@ -29,11 +29,11 @@ pub enum LookupResult {
     Found(Vec<SymbolPath>),
     /// The graph does not have this file.
     NoSuchFile,
-    /// The file is there, and no such symbol; others that may be meant.
+    /// The file is there, without such a symbol; these others may be meant.
     NoSuchSymbol(Vec<SymbolPath>),
 }
 
-/// The file part of a callee that was not found, as wit has it.
+/// The file part of a callee that was not found, in wit's notation.
 const UNKNOWN: &str = "?";
 
 impl Graph {

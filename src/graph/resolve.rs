@@ -8,10 +8,10 @@ use super::{Edge, Files, FoundBy, Target};
 use provost_base::limits::{RESOLVE_DEPTH_MAX, RESOLVE_STEPS_MAX};
 use provost_syntax::Kind;
 
-/// How many imports of one name are tried where any of them may be the one that counts.
+/// The most imports of one name that are tried if any of them may apply.
 const ALTERNATIVES_MAX: usize = 4;
 
-/// The thing that a name stands for.
+/// The meaning of a name.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum Value {
     Symbol { file: u32, node: u32 },
@@ -21,44 +21,44 @@ pub(super) enum Value {
 /// The result of following a path of names.
 enum Along {
     Found(Value),
-    /// The first name is imported from outside the repository, or from where nothing is.
+    /// The first name is imported from outside the repository, or from a missing module.
     Outside,
-    /// The first name is imported, and what it stands for has no such member that is known.
+    /// The first name is imported, and its value has no known member with the next name.
     Instance(Value),
-    /// The first name is none that is imported.
+    /// The first name is not imported.
     Unknown,
 }
 
-/// The calls of one file, and that on which they depend.
+/// The calls of one file, with the facts on which they depend.
 pub(super) struct Resolved {
     pub(super) edges: Vec<Edge>,
-    /// Other files that were looked at.
+    /// Other files that were examined.
     pub(super) deps: Vec<u32>,
-    /// Keys under which it was asked what other files define or add.
+    /// The keys by which the calls depend on other files' definitions and extensions.
     pub(super) asked: Vec<Box<str>>,
 }
 
-/// Finds out about the calls of one file.
+/// Resolves the calls of one file.
 pub(super) struct Resolver<'g> {
     pub(super) files: &'g Files,
     pub(super) at: u32,
     pub(super) outline: &'g Outline,
-    /// Other files that were looked at.
+    /// Other files that were examined.
     deps: BTreeSet<u32>,
     pub(super) steps_left: u32,
-    /// Where several imports of a name may be the one that counts: the number of the one that is tried, and
+    /// If several imports of a name may apply: the number of the one that is tried, and
     /// how many there are.
     which: usize,
     alternatives: usize,
-    /// Modules whose stars were gone through for one name, with the names that were looked for in each.
+    /// Modules whose stars are being searched for one name, with the name that is looked for in each.
     pub(super) open: BTreeSet<(u32, String)>,
-    /// Keys under which it was asked what other files define or add.
+    /// The keys by which the calls depend on other files' definitions and extensions.
     asked: BTreeSet<Box<str>>,
-    /// What a family of languages that follows calls by itself has found so far.
+    /// The results so far of a family of languages that follows calls in its own way.
     pub(super) memo: Memo,
-    /// Members of imported classes by name, where only one has the name. Made when first asked for.
+    /// Members of imported classes, by name; `None` for a name that several have. Made when first asked for.
     pub(super) imported: Option<BTreeMap<&'g str, Option<(u32, u32)>>>,
-    /// Of what several files define under a key, the one that is meant in a file.
+    /// The definition that a file means, if several files define a key.
     pub(super) chosen: BTreeMap<(u32, String), Option<(u32, u32)>>,
     /// The modules of files, where other files say them: the folder of the package, and the name.
     pub(super) modules: BTreeMap<u32, (String, String)>,

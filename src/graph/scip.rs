@@ -10,7 +10,7 @@ use provost_base::limits::SCIP_OCCURRENCES_MAX;
 pub struct Index<'a> {
     /// The program that made it, and its version.
     pub tool: String,
-    /// The files that the index is about.
+    /// The indexed files.
     pub documents: Vec<Document<'a>>,
 }
 
@@ -25,15 +25,15 @@ pub struct Document<'a> {
     pub occurrences: Vec<Occurrence<'a>>,
 }
 
-/// In what the place of a character in its line is counted.
+/// The unit in which a character's position in its line is counted.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Unit {
     /// Bytes of UTF-8.
     Bytes,
-    /// Code units of UTF-16. Indexes that do not say it mean this.
+    /// Code units of UTF-16. Also the unit of indexes that name none.
     #[default]
     Utf16,
-    /// Code points of Unicode, whatever their encoding.
+    /// Code points of Unicode, in any encoding.
     Points,
 }
 
@@ -42,17 +42,17 @@ pub enum Unit {
 pub struct Occurrence<'a> {
     /// The line of the name, from 0.
     pub line: u32,
-    /// Where it begins in its line.
+    /// The position at which the name begins in its line.
     pub start: u32,
-    /// Where it ends; in another line if that is not known here.
+    /// The position at which it ends; `None` if it ends in another line.
     pub end: Option<u32>,
-    /// The symbol that the name stands for, as the index names it.
+    /// The name's symbol, in the index's notation.
     pub symbol: &'a str,
-    /// Whether it is defined here.
+    /// Whether the symbol is defined here.
     pub defines: bool,
 }
 
-/// Why bytes are no index.
+/// The reason why bytes are no index.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum NoIndex {
     /// A field ends, or goes on, where it must not.

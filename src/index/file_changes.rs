@@ -15,11 +15,11 @@ use provost_base::limits::SEEN_FILES_MAX;
 /// The kind of change of a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ChangeKind {
-    /// It was not there before.
+    /// The file is new.
     Created,
-    /// It was written, or replaced by another file.
+    /// The file was written, or replaced by another file.
     Changed,
-    /// It is not there any more.
+    /// The file is gone.
     Deleted,
 }
 
@@ -35,26 +35,26 @@ pub struct SeenFileChange {
 /// A file that was renamed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Moved {
-    /// The path that it had.
+    /// The path before.
     pub from: RepoPath,
-    /// The path that it has now.
+    /// The path now.
     pub to: RepoPath,
 }
 
-/// The files that are there, as they were at the last look.
+/// The existing files, as they were at the last scan.
 #[derive(Default)]
 pub(super) struct Files {
     there: BTreeMap<RepoPath, Stamp>,
-    /// Those that have gone since the moves were last told.
+    /// Files that have vanished since the moves were last reported.
     gone: Vec<(RepoPath, Stamp)>,
-    /// Those that have gone before that: a look can lie between both halves of a rename.
+    /// Files that have vanished before that: a scan can lie between both halves of a rename.
     gone_before: Vec<(RepoPath, Stamp)>,
-    /// Those that have come, or were replaced, since the moves were last told.
+    /// Files that have appeared, or were replaced, since the moves were last reported.
     come: Vec<(RepoPath, Stamp)>,
 }
 
 impl Files {
-    /// The files that were renamed since the last call.
+    /// Returns the files that were renamed since the last call.
     fn take_moves(&mut self) -> Vec<Moved> {
         let come = std::mem::take(&mut self.come);
         let gone = std::mem::take(&mut self.gone);
@@ -82,7 +82,7 @@ impl Files {
         found.filter(|path| all || is_directly_in(path, folder)).cloned().collect()
     }
 
-    /// Takes a look over; answers with what it shows.
+    /// Takes over the result of a scan, and returns the changes that it shows.
     fn take_over(
         &mut self,
         folder: &RepoPath,
@@ -93,7 +93,7 @@ impl Files {
     ) -> Vec<SeenFileChange> {
         let mut sights = Vec::new();
         let mut lost: Vec<RepoPath> = gone.iter().flat_map(|it| self.in_folder(it, true)).collect();
-        // After a look that was cut short, it is not known which files are missing.
+        // After a scan that was cut short, the missing files are unknown.
         if whole {
             lost.extend(self.in_folder(folder, all));
         }
@@ -121,7 +121,7 @@ impl Files {
 }
 
 impl Index {
-    /// Takes a look at a folder over, and tells of what has become of its files. The first one tells nothing.
+    /// Takes over the scan of a folder, and reports the changes of its files. The first scan reports nothing.
     pub(super) fn see(
         &self,
         folder: &RepoPath,
@@ -140,8 +140,8 @@ impl Index {
         }
     }
 
-    /// Tells of the files that were renamed since the last call, once all folders with news have been looked at. What
-    /// there is when the daemon starts has not been renamed.
+    /// Reports the files that were renamed since the last call, once all folders with changes have been scanned. Files that
+    /// exist when the daemon starts have not been renamed.
     pub(super) fn tell_moves(&self) {
         let is_first = self.lock_progress().looks == 0;
         let moves = self.0.files.lock().unwrap_or_else(PoisonError::into_inner).take_moves();

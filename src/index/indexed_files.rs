@@ -1,4 +1,4 @@
-//! The known state of files, so that none is read twice, and no old state replaces a newer one.
+//! The known state of files, so that no content is read twice, and no old state replaces a newer one.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
@@ -16,28 +16,28 @@ use provost_syntax::{ParseDeadline, Reading, language_of};
 #[derive(Default)]
 pub(super) struct IndexedFiles {
     files: BTreeMap<RepoPath, Version>,
-    /// Folders that are looked at.
+    /// Folders that are scanned.
     pub(super) folders: BTreeSet<RepoPath>,
     tickets: u64,
-    /// The ticket of the thread that has last found a file gone.
+    /// The ticket of the thread that has last found a file missing.
     last_gone: u64,
-    /// Why the last file did not fit.
+    /// The reason why the last file did not fit.
     pub(super) full: Option<Full>,
 }
 
 /// The content of a file that the index has.
 #[derive(Clone, Debug)]
 struct Version {
-    /// `None` if the thread of a request has read the file, or if it was too young to tell.
+    /// The stamp of the content; `None` if the thread of a request has read the file, or if the file was too young.
     stamp: Option<Stamp>,
     /// The ticket of the thread that has read it.
     ticket: u64,
-    /// The reading that was taken in, to recognise it.
+    /// The reading that was taken in, for recognising it.
     reading: Weak<Reading>,
 }
 
 impl IndexedFiles {
-    /// A number for a thread that begins to read. A thread with a higher number sees what is at least as new.
+    /// Returns a number for a thread that begins to read. A thread with a higher number sees a state that is at least as new.
     pub(super) fn ticket(&mut self) -> u64 {
         self.tickets += 1;
         self.tickets
@@ -51,7 +51,7 @@ impl IndexedFiles {
         self.files.get(path).is_some_and(|it| it.stamp == Some(stamp))
     }
 
-    /// Whether what it has of a file is this very reading.
+    /// Checks whether the index has this very reading of a file.
     pub(super) fn is_of(&self, path: &RepoPath, reading: &Arc<Reading>) -> bool {
         self.files.get(path).is_some_and(|it| std::ptr::eq(it.reading.as_ptr(), Arc::as_ptr(reading)))
     }
@@ -60,7 +60,7 @@ impl IndexedFiles {
         self.files.len()
     }
 
-    /// The files of a folder, or all below it.
+    /// Returns the files of a folder, or all below it.
     pub(super) fn files_in(&self, folder: &RepoPath, all: bool) -> Vec<RepoPath> {
         let (from, to) = bounds(folder);
         let found = self
@@ -70,7 +70,7 @@ impl IndexedFiles {
         found.filter(|path| all || is_directly_in(path, folder)).cloned().collect()
     }
 
-    /// The folders of a folder, or all below it.
+    /// Returns the folders of a folder, or all below it.
     pub(super) fn folders_in(&self, folder: &RepoPath, all: bool) -> BTreeSet<RepoPath> {
         let (from, to) = bounds(folder);
         let found = self
@@ -85,7 +85,7 @@ impl IndexedFiles {
     }
 }
 
-/// Between which texts all paths below a folder are: `0` comes next after `/`.
+/// Returns the bounds between which all paths below a folder sort: `0` comes next after `/`.
 pub(super) fn bounds(folder: &RepoPath) -> (Bound<String>, Bound<String>) {
     match folder.as_str() {
         "" => (Bound::Unbounded, Bound::Unbounded),
@@ -99,7 +99,7 @@ pub(super) fn is_directly_in(path: &RepoPath, folder: &RepoPath) -> bool {
 }
 
 impl Index {
-    /// Reads a file again if it is not as it was; whether it was not.
+    /// Reads a file again if it has changed. Returns whether the index has changed.
     pub(super) fn catch_up(&self, path: &RepoPath) -> bool {
         if !is_of_interest(path.as_str()) {
             return false;
@@ -111,14 +111,14 @@ impl Index {
             return false;
         }
         let listed = !self.0.on || self.known(|known| known.is_listed(path));
-        // A request may ask about a new file before the system has told of it.
+        // A request may ask about a new file before the system has reported it.
         if !listed && (!self.known(|known| known.looks_at(path)) || is_ignored(&self.0.root, path)) {
             return false;
         }
         self.read(path)
     }
 
-    /// Reads a file; whether that changes anything.
+    /// Reads a file. Returns whether that changes anything.
     pub(super) fn read(&self, path: &RepoPath) -> bool {
         let ticket = self.known(IndexedFiles::ticket);
         if is_settings(path.as_str()) {
@@ -127,7 +127,7 @@ impl Index {
         match self.read_source(path, ticket) {
             Put::Changed => true,
             Put::Same => false,
-            // Another thread has found it gone meanwhile. Should the file be back, the system tells of that.
+            // Another thread has found the file missing meanwhile. If the file comes back, the system reports that.
             Put::TooLate => self.read_source(path, self.known(IndexedFiles::ticket)) == Put::Changed,
         }
     }
@@ -141,7 +141,7 @@ impl Index {
                 let reading = self.0.cache.read(language, &bytes, &patience);
                 self.put(path, ticket, stamp.grown(), Some(Found::of(&reading)))
             }
-            // It is known, and nothing of it.
+            // The file is known, without any symbol.
             Ok(Content::TooLarge(stamp)) => {
                 let reading = provost_syntax::read(language, &[], &ParseDeadline::endless());
                 self.put(
@@ -155,7 +155,7 @@ impl Index {
         }
     }
 
-    /// A file is of no interest any more.
+    /// Forgets a file that is of no interest any more.
     pub(super) fn forget(&self, path: &RepoPath) {
         let ticket = self.known(IndexedFiles::ticket);
         self.put(path, ticket, None, None);
@@ -195,7 +195,7 @@ impl Index {
         stamp: Option<Stamp>,
         found: Option<Found>,
     ) -> Put {
-        // Held while the graph changes, so that both agree.
+        // The lock is held while the graph changes, so that both agree.
         self.known(|known| {
             let before = known.files.get(path).map(|it| it.ticket);
             if before.is_some_and(|it| it > ticket) {
@@ -218,7 +218,7 @@ impl Index {
                 if graph.holds(path, &outline) {
                     return Put::Same;
                 }
-                // Edges that were found out by other means were about what the file contained before.
+                // Edges from other sources were about the file's earlier content.
                 graph.tell(path, None);
                 known.full = graph.put(path, outline).err().or(known.full);
                 Put::Changed
@@ -227,7 +227,7 @@ impl Index {
     }
 }
 
-/// The facts of a file that the index takes in.
+/// The facts of a file that is taken in.
 pub(super) struct Found {
     outline: Arc<Outline>,
     reading: Weak<Reading>,
@@ -242,10 +242,10 @@ impl Found {
 /// The result of taking in a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Put {
-    /// The graph is another one now.
+    /// The graph has changed.
     Changed,
-    /// The graph had it already, or something newer.
+    /// The graph had this state already, or a newer one.
     Same,
-    /// A file was found gone since, maybe this one.
+    /// A file was found missing since, maybe this one.
     TooLate,
 }

@@ -1,4 +1,4 @@
-//! The thread that reads the repository, and then what changes in it.
+//! The thread that reads the repository, and then the changes in it.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -19,23 +19,23 @@ use provost_graph::is_settings;
 use provost_system as system;
 use provost_system::folder_watch::FolderWatcher;
 
-/// The findings of a look around.
+/// The findings of a scan.
 #[derive(Default)]
 struct Found {
-    /// Files that are there, and not as they were.
+    /// Files that are new or have changed.
     changed: Vec<RepoPath>,
-    /// Files that are not there any more, or not of interest.
+    /// Files that are gone, or of no interest any more.
     gone: Vec<RepoPath>,
 }
 
-/// Looks after one index.
+/// Maintains one index.
 pub(super) struct Keeper {
     index: Index,
     root: PathBuf,
     watcher: FolderWatcher,
     files_max: usize,
     watch: Option<Watch>,
-    /// The `.scip` index that was seen last.
+    /// The stamp of the last `.scip` index.
     scip: Option<Stamp>,
 }
 
@@ -73,7 +73,7 @@ impl Keeper {
         self.index.0.bell.stop.load(Ordering::Relaxed)
     }
 
-    /// Waits for news, and then for a moment of quiet; false when it is over.
+    /// Waits for changes, and then for a moment of quiet; false when the index is stopped.
     fn wait(&self, woken: &Receiver<()>) -> bool {
         match self.watch {
             Some(_) if woken.recv().is_err() => return false,
@@ -128,7 +128,7 @@ impl Keeper {
         });
     }
 
-    /// Compares what is there with what is known; answers with the difference.
+    /// Scans a folder and compares it with the known state; returns the differences.
     fn look(&mut self, folder: &RepoPath, depth: Depth) -> Found {
         let (known, room) = self.index.known(|known| {
             known.folders.insert(folder.clone());
@@ -202,12 +202,12 @@ impl Keeper {
         }
     }
 
-    /// Reads files, follows what they call, and tells of them.
+    /// Reads files, follows their calls, and reports them.
     fn take_in(&mut self, Found { changed, mut gone }: Found) {
         gone.sort();
         gone.dedup();
         gone.iter().for_each(|path| self.index.forget(path));
-        // Settings first: they say where everything else leads.
+        // Settings come first: they decide where everything else leads.
         let (settings, files): (Vec<RepoPath>, Vec<RepoPath>) =
             changed.into_iter().partition(|path| is_settings(path.as_str()));
         if files.len() > INDEX_ALONE_MAX {
@@ -227,7 +227,7 @@ impl Keeper {
         }
         std::thread::scope(|scope| {
             for _ in 1..helpers(files.len()) {
-                // One that cannot be started is not missed.
+                // A helper that cannot be started is not needed.
                 let _ = std::thread::Builder::new().name("index".into()).spawn_scoped(scope, || {
                     system::lower_priority();
                     read_all();
@@ -258,7 +258,7 @@ impl Keeper {
     }
 }
 
-/// How many threads are to read so many files: never more than half of the processors.
+/// Returns how many threads read this many files: never more than half of the processors.
 fn helpers(files: usize) -> usize {
     let most = std::thread::available_parallelism().map_or(1, |all| all.get() / 2).max(1);
     most.min(files / INDEX_ALONE_MAX + 1)

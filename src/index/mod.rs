@@ -35,7 +35,7 @@ use provost_syntax::{Cache, Reading};
 use provost_system::folder_watch::FolderWatcher;
 use watch::Bell;
 
-/// Files that have changed, for those who keep something about them.
+/// Files that have changed, for listeners that keep data about them.
 pub type Changed = Arc<[RepoPath]>;
 
 /// The index of one repository. Cheap to clone.
@@ -48,7 +48,7 @@ struct IndexInner {
     graph: RwLock<Graph>,
     known: Mutex<IndexedFiles>,
     progress: Mutex<Progress>,
-    /// Wakes those who wait for the end of a reading.
+    /// Wakes the tasks that wait for the end of a reading.
     progressed: Notify,
     changed: broadcast::Sender<Changed>,
     /// Files of any kind.
@@ -60,42 +60,42 @@ struct IndexInner {
     on: bool,
 }
 
-/// How far the thread has come.
+/// The progress of the thread.
 #[derive(Clone, Default, Debug)]
 struct Progress {
-    /// How often everything was looked at.
+    /// How many times everything was scanned.
     looks: u64,
     busy: bool,
-    /// Duration of the first look, in milliseconds.
+    /// Duration of the first scan, in milliseconds.
     took_ms: Option<u64>,
     watching: bool,
     missing: Vec<String>,
     scip: Option<Scip>,
 }
 
-/// A `.scip` index that is used.
+/// A `.scip` index that is in use.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Scip {
-    /// The program that made it, and its version.
+    /// The program that made the index, and its version.
     pub tool: String,
-    /// Files for which it is used.
+    /// The number of files for which the index is used.
     pub files: usize,
-    /// Files for which it is not: they have changed since.
+    /// The number of files for which the index is not used: they have changed since.
     pub outdated: usize,
-    /// Calls that it tells of.
+    /// The number of calls that the index contains.
     pub edges: usize,
 }
 
 /// The size of the graph, and how complete it is.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct State {
-    /// How much the graph holds.
+    /// The size of the graph.
     pub size: Size,
-    /// Whether everything that is to be read has been.
+    /// Whether all files have been read.
     pub complete: bool,
-    /// Why not; and what is missing for good.
+    /// The reasons why not, and the parts that are missing for good.
     pub missing: Vec<String>,
-    /// Whether changes are told by the system. Otherwise files are looked at now and then.
+    /// Whether the system reports changes. Otherwise files are scanned now and then.
     pub watching: bool,
     /// Duration of the first reading of all files, in milliseconds; `None` while it goes on.
     pub took_ms: Option<u64>,
@@ -103,20 +103,20 @@ pub struct State {
     pub scip: Option<Scip>,
 }
 
-/// How the repository is to be read.
+/// The options of reading the repository.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
     /// Whether the repository is read at all. If not, only files that requests ask about are known.
     pub on: bool,
-    /// Source files that are read at most.
+    /// The most source files that are read.
     pub files_max: usize,
 }
 
 impl Index {
-    /// Begins to read a repository, on a thread of its own.
+    /// Begins to read a repository on a thread of its own.
     ///
     /// # Errors
-    /// When the root cannot be opened, or there can be no more threads.
+    /// The root cannot be opened, or no more threads can be started.
     pub fn start(
         root: &Path,
         cache: Arc<Cache>,
@@ -148,72 +148,72 @@ impl Index {
         Ok(index)
     }
 
-    /// Readings of files, for all who read.
+    /// Returns the readings of files, which all readers share.
     pub fn cache(&self) -> &Arc<Cache> {
         &self.0.cache
     }
 
-    /// Tells of files that have changed, after the graph has them. Who falls behind has to look at everything.
+    /// Returns a receiver of changed files, after the graph has them. A listener that falls behind has to check everything.
     pub fn changes(&self) -> broadcast::Receiver<Changed> {
         self.0.changed.subscribe()
     }
 
-    /// Tells of files of any kind that have come, changed or gone. Who falls behind misses some.
+    /// Returns a receiver of new, changed and removed files of any kind. A listener that falls behind misses some.
     pub fn sights(&self) -> broadcast::Receiver<Arc<[SeenFileChange]>> {
         self.0.seen.subscribe()
     }
 
-    /// Tells of files that were renamed within the tree. A listener that falls behind misses some.
+    /// Returns a receiver of files that were renamed within the tree. A listener that falls behind misses some.
     pub fn moves(&self) -> broadcast::Receiver<Arc<[Moved]>> {
         self.0.moved.subscribe()
     }
 
-    /// Ends the thread, as soon as it has a moment.
+    /// Ends the thread as soon as possible.
     pub fn stop(&self) {
         self.0.bell.end();
     }
 
-    /// Who calls a symbol, one step away, in any file; also who calls something inside of it.
+    /// Returns the callers of a symbol, one step away, in any file; also the callers of symbols inside of it.
     pub fn callers(&self, of: &SymbolPath) -> Vec<SymbolPath> {
         self.ask(|graph| graph.callers(of))
     }
 
-    /// What a symbol calls, one step away; `?:name` is what was not found.
+    /// Returns the symbols that a symbol calls, one step away; `?:name` stands for one that was not found.
     pub fn callees(&self, of: &SymbolPath) -> Vec<SymbolPath> {
         self.ask(|graph| graph.callees(of))
     }
 
-    /// [`Graph::callers_found`].
+    /// Returns the answer of [`Graph::callers_found`].
     pub fn callers_found(&self, of: &SymbolPath) -> Vec<(SymbolPath, FoundBy)> {
         self.ask(|graph| graph.callers_found(of))
     }
 
-    /// [`Graph::callees_found`].
+    /// Returns the answer of [`Graph::callees_found`].
     pub fn callees_found(&self, of: &SymbolPath) -> Vec<(SymbolPath, FoundBy)> {
         self.ask(|graph| graph.callees_found(of))
     }
 
-    /// What some symbols of a file call, each asked for by its full path and a number.
+    /// Returns the symbols that some symbols of a file call, each asked for by its full path and a number.
     pub fn callees_of(&self, path: &RepoPath, symbols: &[(u32, &str)]) -> Vec<(u32, SymbolPath)> {
         self.ask(|graph| graph.callees_of(path, symbols))
     }
 
-    /// The symbols of a file that a request means.
+    /// Returns the symbols of a file that a request means.
     pub fn asked(&self, of: &SymbolPath) -> LookupResult {
         self.ask(|graph| graph.asked(of))
     }
 
-    /// Symbols of this name, in any file.
+    /// Returns the symbols with this name, in any file.
     pub fn named(&self, name: &str) -> Vec<SymbolPath> {
         self.ask(|graph| graph.named(name))
     }
 
-    /// [`Graph::gaps`].
+    /// Returns the answer of [`Graph::gaps`].
     pub fn gaps(&self, of: &BTreeSet<RepoPath>, names: &BTreeSet<&str>) -> (usize, Option<RepoPath>) {
         self.ask(|graph| graph.gaps(of, names))
     }
 
-    /// Whether the files are still being read.
+    /// Checks whether files are still being read.
     pub fn is_reading(&self) -> bool {
         self.0.on && self.lock_progress().busy
     }
@@ -229,7 +229,7 @@ impl Index {
         }
     }
 
-    /// The size and completeness at this moment.
+    /// Returns the size and completeness at this moment.
     pub fn state(&self) -> State {
         let Progress { busy, took_ms, watching, mut missing, scip, .. } = self.lock_progress().clone();
         if !self.0.on {
@@ -241,14 +241,14 @@ impl Index {
             let graph = self.0.graph.read().unwrap_or_else(PoisonError::into_inner);
             (graph.size(), graph.files_told())
         };
-        // Files that were written since are not among them any more.
+        // Files that were written since do not count any more.
         let scip =
             scip.map(|it| Scip { files: told, outdated: it.outdated + it.files.saturating_sub(told), ..it });
         let complete = missing.is_empty();
         State { size, complete, missing, watching, took_ms, scip }
     }
 
-    /// Looks whether a file has changed, and reads it if so. Blocks; asynchronous callers hand it to a thread.
+    /// Checks whether a file has changed, and reads it if so. Blocks; asynchronous callers hand it to a thread.
     pub fn touch(&self, path: &RepoPath) {
         if self.catch_up(path) {
             self.tell(vec![path.clone()]);
@@ -258,8 +258,8 @@ impl Index {
         }
     }
 
-    /// Takes in a reading that a request has just made of a file; whether the file is one that the index has.
-    /// Quick. If it is not known yet, the thread looks whether it is to be.
+    /// Takes in a reading that a request has just made of a file. Returns whether the index has the file.
+    /// Quick. If the file is not known yet, the thread checks whether it should be.
     pub fn fresh(&self, path: &RepoPath, reading: &Arc<Reading>) -> bool {
         let (ticket, listed, same) =
             self.known(|known| (known.ticket(), known.is_listed(path), known.is_of(path, reading)));
@@ -279,14 +279,14 @@ impl Index {
         true
     }
 
-    /// Whether it can answer at once: it has this very reading of a file, nothing is to be followed first,
-    /// and no thread is at work on it.
+    /// Checks whether the index can answer at once: it has this very reading of a file, nothing has to be followed first,
+    /// and no thread is working on it.
     pub fn is_ready(&self, path: &RepoPath, reading: &Arc<Reading>) -> bool {
         self.0.known.try_lock().is_ok_and(|known| known.is_of(path, reading))
             && self.0.graph.try_read().is_ok_and(|graph| graph.is_settled())
     }
 
-    /// Asks the graph once what has come in is followed, or most of it.
+    /// Asks the graph after most or all new facts are followed.
     fn ask<T>(&self, question: impl Fn(&Graph) -> T) -> T {
         {
             let graph = self.0.graph.read().unwrap_or_else(PoisonError::into_inner);

@@ -1,4 +1,4 @@
-//! Reads files of the repository: beneath its root, regular files alone, without waiting, within bounds.
+//! Reads files of the repository: only regular files beneath its root, without waiting, within bounds.
 
 use std::io::{self, Read as _};
 
@@ -8,13 +8,13 @@ use provost_base::RepoPath;
 use provost_base::limits::SOURCE_BYTES_MAX;
 use provost_system::reading_without_waiting;
 
-/// Metadata that tell one content of a file from the next, without reading it.
+/// Metadata that distinguish one content of a file from the next, without reading it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Stamp {
     len: u64,
-    /// When it was written, in nanoseconds.
+    /// When the file was written, in nanoseconds.
     pub(super) written: i128,
-    /// Inode, and second and nanosecond of the last change, where systems have them; no program
+    /// Inode, and second and nanosecond of the last change, on systems that have them; no program
     /// can set the latter.
     id: (u64, i64, i64),
 }
@@ -23,7 +23,7 @@ pub(super) struct Stamp {
 const YOUNG_NS: i128 = 100_000_000;
 
 impl Stamp {
-    /// None while the file is so young that it may be written again without its times telling.
+    /// Returns the stamp; `None` while the file is so young that it may be written again without a change of its times.
     pub(super) fn grown(self) -> Option<Self> {
         let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).ok()?;
         let changed = match self.id {
@@ -33,13 +33,13 @@ impl Stamp {
         (i128::try_from(now.as_nanos()).ok()? - changed > YOUNG_NS).then_some(self)
     }
 
-    /// Zero where the system has none.
+    /// Returns the inode; zero on systems without inodes.
     pub(super) fn inode(&self) -> u64 {
         self.id.0
     }
 
-    /// Whether this is the same file under another name: a rename keeps the inode, the length and the time of writing.
-    /// False where the system has no inodes.
+    /// Checks whether this is the same file under another name: a rename keeps the inode, the length and the time of writing.
+    /// False on systems without inodes.
     pub(super) fn is_renamed(&self, before: &Self) -> bool {
         let identity = |it: &Self| (it.id.0, it.len, it.written);
         self.id.0 != 0 && identity(self) == identity(before)
@@ -65,25 +65,25 @@ fn identity(_meta: &Metadata) -> (u64, i64, i64) {
     (0, 0, 0)
 }
 
-/// The stamp of a regular file; none for anything else, symbolic links included.
+/// Returns the stamp of a regular file; `None` for any other kind, symbolic links included.
 pub(super) fn stamp(root: &Dir, path: &RepoPath) -> io::Result<Option<Stamp>> {
     let meta = root.symlink_metadata(path.as_str())?;
     Ok(meta.is_file().then(|| Stamp::of(&meta)))
 }
 
-/// The content of a file, or why it was not read.
+/// The content of a file, or the reason why it was not read.
 pub(super) enum Content {
-    /// Everything, and the stamp that it had.
+    /// The whole content, with the stamp that the file had.
     Bytes(Vec<u8>, Stamp),
-    /// More than is read.
+    /// The file is longer than the bound.
     TooLarge(Stamp),
-    /// There is nothing, or nothing to be read.
+    /// There is no file, or none that can be read.
     Nothing,
 }
 
-/// Reads a file of at most `most` bytes. A pipe's other end is not waited for.
+/// Reads a file of at most `most` bytes. Does not wait for a pipe's other end.
 pub(super) fn content(root: &Dir, path: &RepoPath, most: usize) -> io::Result<Content> {
-    // A link that another program has put there instead is followed beneath the root alone.
+    // A link that another program has put there instead is followed only beneath the root.
     let file = match root.open_with(path.as_str(), &reading_without_waiting()) {
         Ok(file) => file,
         Err(err) if err.kind() == io::ErrorKind::NotFound => return Ok(Content::Nothing),
@@ -103,7 +103,7 @@ pub(super) fn content(root: &Dir, path: &RepoPath, most: usize) -> io::Result<Co
     Ok(if bytes.len() as u64 > most { Content::TooLarge(stamp) } else { Content::Bytes(bytes, stamp) })
 }
 
-/// The text of a small file, if there is one.
+/// Returns the text of a small file, if there is one.
 pub(super) fn text(root: &Dir, path: &str, most: usize) -> Option<String> {
     let path = RepoPath::parse(path).ok()?;
     match content(root, &path, most.min(SOURCE_BYTES_MAX)) {

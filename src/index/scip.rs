@@ -1,6 +1,6 @@
 //! An `index.scip` at the root: a compiler's findings take precedence over guesses by name.
 //!
-//! It says where names are defined and used, by line and column. Both are brought to symbols and calls of our own
+//! It names the places where symbols are defined and used, by line and column. Both are mapped to symbols and calls of our own
 //! readings, so that an edge has the same ends from either source. It counts for files that have not been written
 //! since.
 
@@ -18,7 +18,7 @@ use provost_syntax::{ParseDeadline, Reading, language_of};
 /// The name of the file at the root.
 pub(super) const NAME: &str = "index.scip";
 
-/// Where things are defined, by their names in the index.
+/// The places of definitions, by the symbols' names in the index.
 type Definitions<'a> = BTreeMap<&'a str, (RepoPath, Box<str>)>;
 
 /// A file that has not changed since the index was made, so that the index is right about it.
@@ -27,12 +27,12 @@ struct Believed<'a> {
     bytes: Vec<u8>,
     reading: Arc<Reading>,
     document: &'a Document<'a>,
-    /// The byte at which each line begins.
+    /// The offset of the first byte of each line.
     lines: Vec<usize>,
 }
 
 impl Index {
-    /// Takes the index in, if it is not the one that was seen before. What cannot be used is named.
+    /// Takes the index in, if it has changed since the last time. Parts that cannot be used are named.
     pub(super) fn look_at_scip(&self, seen: &mut Option<Stamp>) {
         let Ok(path) = RepoPath::parse(NAME) else { return };
         let found = stamp(&self.0.root, &path).ok().flatten();
@@ -70,7 +70,7 @@ impl Index {
                     definitions.entry(it.symbol).or_insert((file.path.clone(), symbol));
                 }
             }
-            // Read again in a moment, from the cache most often: not all are held at once.
+            // The file is read again in a moment, mostly from the cache, so that not all are held at once.
             current.push(document);
         }
         let (mut edges, mut files) = (0, 0);
@@ -87,7 +87,7 @@ impl Index {
         self.progress(|it| it.scip = Some(Scip { tool, files, outdated, edges }));
     }
 
-    /// A file that the index has and that was not written since.
+    /// Returns a file that the index has and that was not written since.
     fn believed<'a>(&self, document: &'a Document<'a>, made: Stamp) -> Option<Believed<'a>> {
         if self.0.bell.stop.load(Ordering::Relaxed) {
             return None;
@@ -110,7 +110,7 @@ impl Index {
 }
 
 impl Believed<'_> {
-    /// The bytes of a name, and the name.
+    /// Returns the offset of a name, and the name.
     fn text(&self, it: &Occurrence<'_>) -> Option<(u32, &str)> {
         let start_of_line = *self.lines.get(usize::try_from(it.line).ok()?)?;
         let rest = &self.bytes[start_of_line..];
@@ -121,7 +121,7 @@ impl Believed<'_> {
         Some((u32::try_from(start_of_line + from).ok()?, text.get(from..to)?))
     }
 
-    /// The symbol that is defined by a name: the innermost around it that has this name.
+    /// Returns the symbol that a name defines: the innermost around it with this name.
     fn defined(&self, it: &Occurrence<'_>) -> Option<Box<str>> {
         let (at, name) = self.text(it)?;
         let around = self.reading.symbols.iter().filter(|symbol| symbol.range.contains(&at));
@@ -129,7 +129,7 @@ impl Believed<'_> {
         found.map(|symbol| symbol.path.clone())
     }
 
-    /// Calls of what is defined somewhere.
+    /// Returns the calls of symbols with known definitions.
     fn calls(&self, definitions: &Definitions<'_>) -> Vec<ImportedEdge> {
         let mut calls: BTreeMap<&str, Vec<(u32, u32)>> = BTreeMap::new();
         for call in &self.reading.calls {
@@ -142,7 +142,7 @@ impl Believed<'_> {
             let Some((path, symbol)) = definitions.get(it.symbol) else { continue };
             let Some((at, name)) = self.text(it) else { continue };
             let Some(places) = calls.get(name) else { continue };
-            // The name of a call comes at or behind its beginning.
+            // The name of a call stands at or behind the call's beginning.
             let before = places.partition_point(|(begin, _)| *begin <= at);
             let Some((_, caller)) = before.checked_sub(1).map(|last| places[last]) else { continue };
             let caller = &self.reading.symbols[caller as usize];
@@ -154,7 +154,7 @@ impl Believed<'_> {
     }
 }
 
-/// The byte at which a column begins.
+/// Returns the byte offset of a column.
 fn column(line: &str, column: u32, unit: Unit) -> Option<usize> {
     let column = usize::try_from(column).ok()?;
     let width = |c: char| match unit {

@@ -17,7 +17,7 @@ use provost_syntax::language_of;
 use provost_system::open_folder;
 use provost_system::walk::{Bound, Bounds, Entry, Folder, Kind, Name, Step, Unread, Visitor, walk};
 
-/// Folders that are never of interest, even where no `.gitignore` names them.
+/// Names of folders that are never of interest, even if no `.gitignore` names them.
 const SKIPPED: [&str; 2] = ["node_modules", "__pycache__"];
 
 /// The files and folders at or below a folder.
@@ -27,30 +27,30 @@ pub(super) struct Listing {
     /// Files of any kind, as far as there is room for them.
     pub(super) all: BTreeMap<RepoPath, Stamp>,
     pub(super) folders: BTreeSet<RepoPath>,
-    /// Why something may be missing.
+    /// The reason why something may be missing.
     pub(super) missing: Option<&'static str>,
 }
 
-/// Whether a file is read at all.
+/// Checks whether a file is read at all.
 pub(super) fn is_of_interest(path: &str) -> bool {
     language_of(path).is_some() || is_settings(path)
 }
 
-/// How far to look.
+/// How deep a scan goes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Depth {
-    /// The entries of a folder, and everything below folders that are new.
+    /// The entries of a folder, and everything below new folders.
     One,
     /// Everything below the folder.
     All,
 }
 
-/// A look around, from one folder down.
+/// A scan from one folder down.
 pub(super) struct Walk<'a> {
     pub(super) root: &'a Dir,
-    /// How many files may be found.
+    /// The most files that may be found.
     pub(super) files_max: usize,
-    /// Told of each folder before it is listed.
+    /// Called with each folder before it is listed.
     pub(super) enter: &'a mut dyn FnMut(&RepoPath),
     pub(super) stop: &'a AtomicBool,
 }
@@ -60,7 +60,7 @@ pub(super) struct Walk<'a> {
 struct Rules(IgnoreRules);
 
 impl Rules {
-    /// Adds what a file says about what is below a folder.
+    /// Adds the rules of a file for the paths below a folder.
     fn add(&mut self, root: &Dir, file: &str, folder: &str) {
         let Some(text) = text(root, file, IGNORE_BYTES_MAX) else { return };
         self.0.add(&text, folder);
@@ -70,7 +70,7 @@ impl Rules {
         self.0.ignores(path, is_folder)
     }
 
-    /// All that hold in a folder.
+    /// Returns all rules for a folder.
     fn of(root: &Dir, folder: &RepoPath) -> Self {
         let mut rules = Self::default();
         rules.add(root, ".git/info/exclude", "");
@@ -87,7 +87,7 @@ impl Rules {
     }
 }
 
-/// Whether git would ignore a file of the repository.
+/// Checks whether git would ignore a file of the repository.
 pub(super) fn is_ignored(root: &Dir, path: &RepoPath) -> bool {
     let folder = path.as_str().rsplit_once('/').map_or("", |(folder, _)| folder);
     RepoPath::parse(folder).is_ok_and(|folder| Rules::of(root, &folder).ignore(path.as_str(), false))
@@ -102,16 +102,16 @@ pub(super) fn is_hidden(name: &str) -> bool {
 }
 
 impl Walk<'_> {
-    /// Looks at a folder; at folders in it if they are not known, or if everything is asked for.
+    /// Scans a folder; folders in it too if they are unknown, or if everything is asked for.
     pub(super) fn look(&mut self, folder: &RepoPath, depth: Depth, known: &BTreeSet<RepoPath>) -> Listing {
         let here = Here { rules: Rules::of(self.root, folder), is_top: true };
         let passed_over = (depth == Depth::One).then_some(known);
         (self.enter)(folder);
         let top = open_at(self.root, folder);
         let mut looking = Looking { walk: self, passed_over, found: Listing::default() };
-        // Gone by now, or not for us.
+        // The folder is gone by now, or we may not open it.
         let Ok(top) = top else { return looking.found };
-        // The visitor asks how deep it is from the root, whatever folder a walk begins with.
+        // The bound counts levels from the root, whatever folder a walk begins with.
         let bounds = Bounds { entries: INDEX_ENTRIES_MAX, depth: INDEX_DEPTH_MAX + 1, until: None };
         if let Err(Stopped) = walk(&mut looking, (top, OsStr::new(folder.as_str())), here, bounds) {
             looking.found.missing = Some("it was stopped");
@@ -120,24 +120,24 @@ impl Walk<'_> {
     }
 }
 
-/// Opens a folder, step by step and through no link.
+/// Opens a folder step by step and through no link.
 fn open_at(root: &Dir, folder: &RepoPath) -> io::Result<Dir> {
     let names = folder.as_str().split('/').filter(|it| !it.is_empty());
     names.into_iter().try_fold(root.open_dir(".")?, |dir, name| open_folder(&dir, OsStr::new(name)))
 }
 
-/// What holds in a folder.
+/// The state of the scan in a folder.
 struct Here {
     rules: Rules,
     is_top: bool,
 }
 
-/// The index is to end.
+/// Stops the walk, since the index has to end.
 struct Stopped;
 
 struct Looking<'a, 'b> {
     walk: &'a mut Walk<'b>,
-    /// Folders in the top one that are known already.
+    /// Folders in the top folder that are known already.
     passed_over: Option<&'a BTreeSet<RepoPath>>,
     found: Listing,
 }
@@ -146,7 +146,7 @@ impl Visitor for Looking<'_, '_> {
     type Here = Here;
     type Stop = Stopped;
 
-    /// Files first, so that those of deeper folders are left out where there are too many.
+    /// Visits files first, so that files of deeper folders are left out if there are too many.
     fn folder(&mut self, _: Folder<'_>, names: &mut Vec<Name>, _: &mut Here) -> Result<(), Stopped> {
         names.sort_by(|a, b| match (a.kind == Kind::Folder, b.kind == Kind::Folder) {
             (true, true) => a.name.cmp(&b.name),
@@ -160,7 +160,7 @@ impl Visitor for Looking<'_, '_> {
         if is_hidden(name) || !matches!(at.kind(), Kind::Folder | Kind::File) {
             return Ok(Step::Over);
         }
-        // A name with a backslash in it would be another path.
+        // A name with a backslash in it would mean another path.
         let Some(path) = RepoPath::as_is(path) else { return Ok(Step::Over) };
         let is_folder = at.kind() == Kind::Folder;
         if here.rules.ignore(path.as_str(), is_folder) {
@@ -179,14 +179,14 @@ impl Visitor for Looking<'_, '_> {
                 self.found.missing = Some("there are too many files, of whatever kind");
             }
             Unread::Beyond(Bound::Depth | Bound::Time) => self.found.missing = Some(TOO_DEEP),
-            // Not for us.
+            // We may not open the folder.
             Unread::Failed(_) => {}
         }
         Ok(())
     }
 }
 
-/// Why folders are not looked at.
+/// The reason why folders were not scanned.
 const TOO_DEEP: &str = "some folders are nested too deep";
 
 impl Looking<'_, '_> {
@@ -205,7 +205,7 @@ impl Looking<'_, '_> {
         let mut rules = here.rules.clone();
         rules.enter(self.walk.root, path.as_str());
         (self.walk.enter)(&path);
-        // Gone by now, or not for us.
+        // The folder is gone by now, or we may not open it.
         let Ok(dir) = at.open() else { return Ok(Step::Over) };
         Ok(Step::Into(dir, Here { rules, is_top: false }))
     }

@@ -1,7 +1,7 @@
 //! Watches for changes: the system's own watching of folders, reduced to the folders with changes.
 //!
 //! A scan finds the exact changes. On systems that watch folder by folder (Linux), ignored folders are not watched;
-//! on others a whole tree is, and this module drops superfluous reports.
+//! on others the whole tree is watched, and this module drops superfluous reports.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -16,15 +16,15 @@ use provost_system::folder_watch::{FolderWatcher, ONE_BY_ONE, Subscription};
 /// The changes since the last request for them.
 #[derive(Default, Debug)]
 pub(super) struct IndexChanges {
-    /// Folders with something in them that has changed.
+    /// Folders with changes in them.
     pub(super) folders: BTreeSet<RepoPath>,
-    /// Folders below which what is ignored has changed.
+    /// Folders below which the set of ignored files has changed.
     pub(super) rules: BTreeSet<RepoPath>,
-    /// Something was missed: everything is to be looked at.
+    /// Whether changes were missed, so that everything has to be scanned.
     pub(super) everything: bool,
 }
 
-/// A wish to be looked at, for the thread that looks.
+/// A request for a scan, for the thread that scans.
 pub(super) struct Bell {
     news: Mutex<IndexChanges>,
     wake: SyncSender<()>,
@@ -46,7 +46,7 @@ impl Bell {
             }
         }
         match self.wake.try_send(()) {
-            // Full: it has been told and has not looked yet. Gone: it has ended.
+            // Full: the thread was woken and has not scanned yet. Disconnected: the thread has ended.
             Ok(()) | Err(TrySendError::Full(()) | TrySendError::Disconnected(())) => {}
         }
     }
@@ -61,11 +61,11 @@ impl Bell {
     }
 }
 
-/// Watches folders of one tree.
+/// The watch of one tree's folders.
 pub(super) struct Watch {
     subscription: Subscription,
     root: PathBuf,
-    /// Why it watches no more.
+    /// The reason why the folders are not watched any more.
     pub(super) broken: Option<String>,
 }
 
@@ -77,7 +77,7 @@ impl Watch {
         Ok(Self { subscription, root: root.to_owned(), broken: None })
     }
 
-    /// Adds what was heard since the last time.
+    /// Adds the changes since the last time.
     pub(super) fn take(&self, news: &mut IndexChanges) {
         let heard = self.subscription.take();
         news.everything |= heard.lost;
@@ -91,7 +91,7 @@ impl Watch {
         }
     }
 
-    /// Watches a folder no more.
+    /// Stops watching a folder.
     pub(super) fn remove(&mut self, folder: &RepoPath) {
         if ONE_BY_ONE {
             self.subscription.leave(&self.at(folder));
@@ -104,7 +104,7 @@ impl Watch {
 }
 
 fn note(news: &mut IndexChanges, root: &Path, path: &Path) {
-    // A name that is no text is no source file's.
+    // A name that is no text belongs to no source file.
     let Some(path) = path.strip_prefix(root).ok().and_then(Path::to_str) else { return };
     let Ok(path) = RepoPath::parse(path) else { return };
     let (folder, name) = path.as_str().rsplit_once('/').unwrap_or(("", path.as_str()));

@@ -1,8 +1,8 @@
-//! Limits of what one worker may use, and the part of the system that enforces each.
+//! The limits of one worker, and the part of the system that enforces each.
 //!
 //! There is no unset limit: each has a number, and zero is refused. Some are walls, which the kernel keeps at
 //! every moment (resource limits of a process, the size of a temporary file system). Others are watched: the
-//! supervisor looks at regular times and ends the worker that has gone beyond. A control group that was
+//! supervisor checks them at regular times and ends a worker that exceeds one. A control group that was
 //! delegated to the daemon makes walls of memory and processes, too.
 #![forbid(unsafe_code)]
 
@@ -15,7 +15,7 @@ use provost_base::limits::OUTPUT_BYTES_MAX;
 /// Bounds of one worker. Each is always set.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Limits {
-    /// Processes and threads at once. In `ll` the kernel counts the user's other ones too; they are added.
+    /// Processes and threads at once. In `ll` the kernel also counts the user's other ones, which are added to the limit.
     pub processes: u32,
     /// Open descriptors per process.
     pub open_files: u32,
@@ -23,19 +23,19 @@ pub struct Limits {
     pub file_bytes: u64,
     /// Private writable memory of one process, in bytes.
     pub data_bytes: u64,
-    /// Resident memory of all processes together, in bytes; looked at once a second.
+    /// Resident memory of all processes together, in bytes; checked once a second.
     pub resident_bytes: u64,
     /// Processor time of one process, in seconds.
     pub cpu_seconds: u64,
     /// `/tmp`, `/dev/shm` and the home directory together, in bytes. A wall in `ns`, watched in `ll`.
     pub tmp_bytes: u64,
-    /// By how much the directories that it may change may grow during the run, in bytes on the disk; watched.
+    /// By how much the worker's writable directories may grow during the run, in bytes on the disk; watched.
     pub growth_bytes: u64,
-    /// By how many files and directories they may grow; watched.
+    /// By how many files and directories the writable directories may grow; watched.
     pub growth_entries: u64,
     /// Wall time of the whole run.
     pub wall: Ttl,
-    /// Output kept of each stream, in bytes; at most [`OUTPUT_BYTES_MAX`].
+    /// Bytes that are kept of each output stream; at most [`OUTPUT_BYTES_MAX`].
     pub output_bytes: usize,
 }
 
@@ -58,7 +58,7 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// Whether one of them is zero, or more output is to be kept than is ever kept.
+    /// Checks whether a limit is zero, that of open files below 3, or the output to keep beyond its bound.
     pub(super) fn are_wrong(&self) -> bool {
         let numbers = [
             self.file_bytes,
@@ -73,7 +73,7 @@ impl Limits {
         few || numbers.contains(&0) || self.output_bytes > OUTPUT_BYTES_MAX
     }
 
-    /// Each limit in words, with what holds the worker to it.
+    /// Returns each limit in words, with the part of the system that enforces it.
     pub(super) fn describe(&self, tier: Tier) -> Vec<String> {
         if tier == Tier::Job {
             return self.describe_job();
@@ -120,7 +120,7 @@ impl Limits {
         ]
     }
 
-    /// The same on Windows, where some are held by the job object and some by nothing.
+    /// Does the same for Windows, where the job object enforces some limits and others are not enforced.
     fn describe_job(&self) -> Vec<String> {
         let watched = "watched, looked at once a second or as often as a look takes";
         vec![
@@ -144,20 +144,20 @@ impl Limits {
     }
 }
 
-/// Which space a worker had more of than it may.
+/// The kind of space that a worker has used too much of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Space {
-    /// Bytes in the directories that it may change.
+    /// Bytes in the worker's writable directories.
     Bytes,
-    /// Files and directories in them.
+    /// Files and directories in the worker's writable directories.
     Entries,
-    /// Directories in directories, deeper than can be watched.
+    /// Directories nested deeper than the supervisor can watch.
     Depth,
     /// Bytes in the worker's private folder for temporary files.
     Temporary,
 }
 
-/// A number of bytes as people say it: in the largest unit that leaves no fraction.
+/// Writes a number of bytes for people: in the largest unit that leaves no fraction.
 pub fn size(bytes: u64) -> String {
     let units = [(40, "TiB"), (30, "GiB"), (20, "MiB"), (10, "KiB")];
     let fits = |(shift, _): &(u32, &str)| bytes >= 1 << shift && bytes.is_multiple_of(1 << shift);

@@ -1,4 +1,4 @@
-//! What a daemon and its supervisor say to each other, over the socket that is the supervisor's standard input.
+//! The messages between a daemon and its supervisor, over the socket that is the supervisor's standard input.
 //!
 //! ```text
 //! daemon      supervisor
@@ -27,53 +27,53 @@ use super::plan::{Plan, Tier};
 /// A step of building a jail. Each must succeed before the worker is executed.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub enum Step {
-    /// Starting the supervisor and hearing from it.
+    /// Starting the supervisor and getting its first message.
     Supervisor,
-    /// The plan asks for something that this version does not have.
+    /// Refusing a plan that asks for a grant which this version does not have.
     Grant,
-    /// The daemon or the worker would be root.
+    /// Refusing a daemon or worker that would be root.
     Unprivileged,
-    /// New session, closed descriptors, default signals, umask.
+    /// A new session, closed descriptors, default signals, and the umask.
     Session,
-    /// Empty files and directories where a protected path is missing.
+    /// Empty files and directories in the place of missing protected paths.
     Placeholders,
     /// User, mount, process, network and other namespaces.
     Namespaces,
     /// The user's own number, and no other, inside the user namespace.
     IdMap,
-    /// The worker dies with its supervisor.
+    /// The signal that ends the worker with its supervisor.
     DeathSignal,
     /// The empty loopback interface.
     Loopback,
-    /// Listeners on it, for what the worker may reach, and their way to the daemon.
+    /// Listeners on that loopback, for the destinations that the worker may reach, and handing them to the daemon.
     Outlets,
     /// No further user namespaces inside.
     NoNestedNamespaces,
-    /// No more than a share of what the kernel counts for the whole user.
+    /// A share of the resources that the kernel counts for the whole user.
     UserCounts,
-    /// Mounts no longer propagate to the host.
+    /// Mounts that no longer propagate to the host.
     PrivateMounts,
-    /// Directories opened without symbolic links, recognised and restricted.
+    /// Directories opened without symbolic links, checked and restricted.
     Sources,
     /// The new root directory and its temporary file systems.
     NewRoot,
     /// Six harmless device files, and terminals of the worker's own.
     Devices,
-    /// Attaching what the worker may see.
+    /// Attaching the paths that the worker may see.
     Binds,
-    /// A `/proc` that shows the jail only.
+    /// A `/proc` that shows only the jail.
     Proc,
     /// Leaving the host's tree of directories behind.
     Pivot,
-    /// Nothing above the workspace can be written.
+    /// A root above the workspace that cannot be written.
     ReadOnlyRoot,
     /// A Landlock domain out of which no signal is sent (`ll`).
     SignalScope,
     /// The private folder for temporary files (`ll`).
     Scratch,
-    /// Orphans of the jail come to the supervisor (`ll`).
+    /// Making the supervisor the parent of the jail's orphans (`ll`).
     Subreaper,
-    /// Files of its own in the worker's home.
+    /// Private files in the worker's home.
     HomeFiles,
     /// The worker's process itself.
     Fork,
@@ -81,23 +81,23 @@ pub enum Step {
     WorkingDirectory,
     /// The worker's program, unchanged.
     Program,
-    /// What the supervisor looks after while the worker runs.
+    /// Preparing the checks that the supervisor does while the worker runs.
     Watch,
     /// Giving the worker its standard input.
     Input,
     /// Setting the limits of resources.
     Limits,
-    /// No setuid program gives privileges.
+    /// The setting by which no setuid program gives privileges.
     NoNewPrivileges,
     /// Landlock's rules, fully enforced.
     Landlock,
-    /// Every capability dropped for good.
+    /// Every capability dropped irrevocably.
     Capabilities,
     /// The system call filter.
     Seccomp,
-    /// The tier, where a system does not have it.
+    /// The tier, if the system does not have it.
     System,
-    /// The token with which the worker can write in its own folders alone (`job`).
+    /// The token with which the worker can write only in its own folders (`job`).
     Token,
     /// The job object that holds the worker's processes (`job`).
     Job,
@@ -106,7 +106,7 @@ pub enum Step {
 }
 
 impl Step {
-    /// The steps that are walked through on the way to a worker in a tier, in their order.
+    /// Returns the steps on the way to a worker in a tier, in their order.
     pub fn all(tier: Tier) -> &'static [Step] {
         use Step::*;
         match tier {
@@ -168,7 +168,7 @@ impl Step {
         }
     }
 
-    /// What the step is about, in a few words.
+    /// Names the step, in a few words.
     pub fn title(self) -> &'static str {
         match self {
             Step::Supervisor => "starting the supervisor",
@@ -212,7 +212,7 @@ impl Step {
         }
     }
 
-    /// What a person can do about it.
+    /// Returns advice for a person.
     fn advice(self) -> &'static str {
         match self {
             Step::Supervisor => "see the daemon's log; the executable must not be replaced while it runs",
@@ -246,14 +246,14 @@ impl Step {
     }
 }
 
-/// A worker was not started, because one step of its jail did not succeed. Nothing of it has run.
+/// The failure to start a worker, because one step of its jail did not succeed. Nothing of the worker has run.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error, Serialize, Deserialize)]
 pub struct SetupError {
     /// The step that did not succeed.
     pub step: Step,
-    /// The system's word for it.
+    /// The system's error, in words.
     pub cause: String,
-    /// How the supervisor ended: 125 when it refused. `None` when it never answered.
+    /// The supervisor's exit code: 125 when it refused. `None` when it never answered.
     pub exit: Option<i32>,
 }
 
@@ -272,16 +272,16 @@ impl fmt::Display for SetupError {
 /// The exit code of a supervisor that refused.
 pub(super) const REFUSED: i32 = 125;
 
-/// The daemon's one message. The worker's input follows it, `input` bytes.
+/// The daemon's only message. The worker's input follows it, `input` bytes.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Request {
     pub(super) plan: Plan,
-    /// `None` is no input at all: the worker reads from `/dev/null`.
+    /// The length of the input; `None` if the worker reads from `/dev/null`.
     pub(super) input: Option<usize>,
-    /// What the descriptors are that come last, with one byte.
+    /// The purposes of the descriptors that come last, with one byte.
     #[serde(default)]
     pub(super) handed: Vec<HandedOver>,
-    /// The folder in which placeholders are kept for the next run, if they are.
+    /// The folder in which placeholders are kept for the next run; `None` if they are not kept.
     #[serde(default)]
     pub(super) spares: Option<PathBuf>,
     /// How many workers may run at once.
@@ -289,18 +289,18 @@ pub(super) struct Request {
     pub(super) workers: u32,
 }
 
-/// What a descriptor that travels to the supervisor is for.
+/// The purpose of a descriptor that travels to the supervisor.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(super) enum HandedOver {
-    /// The worker's way to the daemon; it stays open in the worker.
+    /// The worker's socket to the daemon; it stays open in the worker.
     Door,
-    /// What the worker reads on its standard input.
+    /// The worker's standard input.
     Input,
-    /// The same, and what it writes its standard output to.
+    /// The worker's standard input and standard output.
     Stdio,
 }
 
-/// Most descriptors that travel at once.
+/// The most descriptors that travel at once.
 #[cfg(target_os = "linux")]
 pub(super) const HANDED_MAX: usize = 3;
 
@@ -308,46 +308,46 @@ pub(super) const HANDED_MAX: usize = 3;
 #[cfg(target_os = "linux")]
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Said {
-    /// With this message come listeners, bound to these addresses of the jail's own network, in this order.
+    /// Listeners come with this message, bound to these addresses of the jail's own network, in this order.
     Outlets(Vec<SocketAddr>),
-    /// The worker runs. `layers` is what holds it. If the supervisor cannot do it any more, `first`, the process
-    /// with which all others end, is to be waited for, and the folder `scratch` is to be removed.
+    /// The worker runs. `layers` names the layers that hold it. If the supervisor dies, the daemon waits for `first`, the process
+    /// with which all others end, and removes the folder `scratch`.
     Ready { layers: Vec<String>, first: i32, scratch: Option<std::path::PathBuf> },
     /// A step of building the jail has failed; nothing runs, and nothing ran.
     Refused(SetupError),
-    /// Nothing runs any more.
+    /// No process of the jail is left.
     Ended(Ended),
 }
 
-/// Why a supervisor ended a worker without being told to.
+/// The reason why a supervisor ended a worker without an order.
 #[cfg(target_os = "linux")]
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(super) enum Breach {
-    /// All of it together had more memory than its limit.
+    /// All processes together had more memory than the limit.
     Memory,
-    /// It took more space than its limit.
+    /// The worker took more space than its limit.
     Space(Space),
-    /// A protected path is not any more what it was.
+    /// A protected path has changed.
     Protection,
     /// There is a repository that was not there before.
     Repository,
 }
 
-/// How a worker ended, as its supervisor saw it.
+/// The worker's end, as its supervisor saw it.
 #[cfg(target_os = "linux")]
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Ended {
     pub(super) code: Option<i32>,
     pub(super) signal: Option<i32>,
-    /// The supervisor's own reason to end it.
+    /// The supervisor's own reason to end the worker.
     pub(super) breach: Option<Breach>,
     /// Processes that outlived the worker's first one and were killed.
     pub(super) swept: u32,
-    /// It was seen with as many processes as it may have.
+    /// Whether the worker was seen with as many processes as it may have.
     pub(super) processes_reached: bool,
 }
 
-/// A message with its length in front.
+/// Encodes a message with its length in front.
 pub(super) fn frame(message: &impl Serialize) -> serde_json::Result<Vec<u8>> {
     let body = serde_json::to_vec(message)?;
     // Plans are bounded far below four gibibytes where they are sent.

@@ -1,7 +1,7 @@
 //! The environment of a worker, built from nothing.
 //!
-//! Nothing is inherited by accident: a few names that describe language and terminal are taken over from the
-//! daemon, the rest is what configuration names. A variable that makes some program load code, or that leads
+//! Nothing is inherited by accident: the daemon hands on a few variables that describe language and terminal, and the
+//! configuration names the others. A variable that makes a program load code, or that leads
 //! to the user's agents and desktop, is refused even when it is asked for.
 #![forbid(unsafe_code)]
 
@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use provost_base::limits::PATH_LEN_MAX;
 use provost_system as system;
 
-/// Names taken over from the daemon's own environment when they are set there.
+/// Names that workers get from the daemon's own environment when they are set there.
 const TAKEN_OVER: [&str; 12] = [
     "COLORTERM",
     "LANG",
@@ -29,14 +29,14 @@ const TAKEN_OVER: [&str; 12] = [
     "TZ",
 ];
 
-/// Names that the jail sets itself, since only it knows what is true inside.
+/// Names that the jail sets itself, since only the jail knows their true values inside.
 const SET_BY_THE_JAIL: [&str; 5] = ["HOME", "OLDPWD", "PWD", "SHLVL", "TMPDIR"];
 
 /// Beginnings of names that configure a loader, or inject configuration that can name programs.
 const LOADING_PREFIXES: [&str; 9] =
     ["BASH_FUNC_", "CARGO_TARGET_", "DYLD_", "GIT_CONFIG", "GIT_TRACE", "LD_", "NPM_CONFIG_", "PIP_", "_RLD"];
 
-/// Names that make a shell, an interpreter or a tool run code from somewhere else.
+/// Names that make a shell, an interpreter or a tool run code from elsewhere.
 const LOADING: [&str; 72] = [
     "BASHOPTS",
     "BASH_ENV",
@@ -128,7 +128,7 @@ const LEADING_OUT: [&str; 12] = [
     "XDG_RUNTIME_DIR",
 ];
 
-/// Why a variable is not given to a worker. Safe to show.
+/// The reason why a variable is not given to a worker. Safe to show.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum EnvironmentRefused {
     /// Not of the form `[A-Za-z_][A-Za-z0-9_]*`.
@@ -137,7 +137,7 @@ pub enum EnvironmentRefused {
     /// NUL in the value, or longer than [`PATH_LEN_MAX`] times eight.
     #[error("the value of `{0}` is too long or contains a zero byte")]
     Value(String),
-    /// The name makes some program load code.
+    /// The name makes a program load code.
     #[error("`{0}` makes programs load code from elsewhere and is never given to a worker")]
     LoadsCode(String),
     /// The name leads to the user's agents, desktop or other daemons.
@@ -148,12 +148,12 @@ pub enum EnvironmentRefused {
     SetByTheJail(String),
 }
 
-/// The variables of a worker. Every one that is in here has passed [`Environment::set`].
+/// The variables of a worker. Every one has passed [`Environment::set`].
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Environment(BTreeMap<String, String>);
 
 impl Environment {
-    /// `PATH` with the system's directories, and the language and terminal names found in `machine`.
+    /// Makes an environment of `PATH` with the system's directories, and the language and terminal names found in `host`.
     pub fn new(host: impl IntoIterator<Item = (String, String)>) -> Self {
         let mut environment = Self(BTreeMap::new());
         for (name, value) in host {
@@ -170,7 +170,7 @@ impl Environment {
     /// Adds or replaces one variable.
     ///
     /// # Errors
-    /// [`EnvironmentRefused`] says why; nothing has changed then.
+    /// [`EnvironmentRefused`]; nothing has changed then.
     pub fn set(&mut self, name: &str, value: &str) -> Result<(), EnvironmentRefused> {
         check(name, value)?;
         if system::VARIABLES_FOLD {
@@ -180,10 +180,10 @@ impl Environment {
         Ok(())
     }
 
-    /// Puts a directory before all others that programs are looked for in.
+    /// Puts a directory before all others of `PATH`.
     ///
     /// # Errors
-    /// [`EnvironmentRefused::Value`] for a relative one, or one that holds the separator.
+    /// [`EnvironmentRefused::Value`] for a relative directory, or one that contains the separator.
     pub fn prepend_path(&mut self, directory: &str) -> Result<(), EnvironmentRefused> {
         if !Path::new(directory).is_absolute() || directory.contains(system::PATH_SEPARATOR) {
             return Err(EnvironmentRefused::Value("PATH".into()));
@@ -195,10 +195,10 @@ impl Environment {
         self.set("PATH", &path)
     }
 
-    /// Puts a directory after all others that programs are looked for in.
+    /// Puts a directory behind all others of `PATH`.
     ///
     /// # Errors
-    /// [`EnvironmentRefused::Value`] for a relative one, or one that holds the separator.
+    /// [`EnvironmentRefused::Value`] for a relative directory, or one that contains the separator.
     pub fn append_path(&mut self, directory: &str) -> Result<(), EnvironmentRefused> {
         if !Path::new(directory).is_absolute() || directory.contains(system::PATH_SEPARATOR) {
             return Err(EnvironmentRefused::Value("PATH".into()));
@@ -211,7 +211,7 @@ impl Environment {
         self.set("PATH", &path)
     }
 
-    /// Names and values, sorted by name.
+    /// Returns names and values, sorted by name.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))
     }
@@ -223,7 +223,7 @@ fn check(name: &str, value: &str) -> Result<(), EnvironmentRefused> {
     if !wellformed {
         return Err(EnvironmentRefused::Name(name.into()));
     }
-    // Some programs look names up without regard to case, so neither do we.
+    // Some programs ignore the case of names, and so does this check.
     let upper = name.to_ascii_uppercase();
     let is = |list: &[&str]| list.contains(&upper.as_str());
     if LOADING_PREFIXES.iter().any(|prefix| upper.starts_with(prefix)) || is(&LOADING) {

@@ -11,28 +11,28 @@ mod system {
     use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
     use std::path::{Path, PathBuf};
 
-    /// Opens a file or directory for reading. It does not wait for a pipe's other end, and
-    /// takes no terminal over.
+    /// Opens a file or directory for reading. Does not wait for a pipe's other end, and
+    /// does not make a terminal the controlling one.
     pub(in super::super) fn open(path: &Path) -> io::Result<File> {
         OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(path)
     }
 
-    /// When the file last changed, by the kernel's own account, which no program can set back.
+    /// Returns the time of the file's last change, by the kernel's own record, which no program can set back.
     pub(in super::super) fn stamp(meta: &Metadata) -> (i64, i64) {
         (meta.ctime(), meta.ctime_nsec())
     }
 
-    /// Whether any user may execute it.
+    /// Checks whether any user may execute the file.
     pub(in super::super) fn may_be_executed(meta: &Metadata) -> bool {
         meta.permissions().mode() & 0o111 != 0
     }
 
-    /// Whether every user may write it.
+    /// Checks whether every user may write to the file.
     pub(in super::super) fn may_be_written_by_all(meta: &Metadata) -> bool {
         meta.permissions().mode() & 0o002 != 0
     }
 
-    /// The path at which an open file is now.
+    /// Returns the path at which an open file is now.
     #[cfg(target_os = "linux")]
     pub(in super::super) fn path_of(file: &File, _asked: &Path) -> io::Result<PathBuf> {
         use std::os::fd::AsRawFd;
@@ -43,7 +43,7 @@ mod system {
         Ok(path)
     }
 
-    /// The path at which an open file was found.
+    /// Returns the path at which an open file was found.
     #[cfg(not(target_os = "linux"))]
     pub(in super::super) fn path_of(_file: &File, asked: &Path) -> io::Result<PathBuf> {
         asked.canonicalize()
@@ -57,7 +57,7 @@ mod system {
     use std::os::windows::fs::{MetadataExt, OpenOptionsExt};
     use std::path::{Path, PathBuf};
 
-    /// Lets directories be opened too.
+    /// The flag by which directories can be opened, too.
     const FILE_FLAG_BACKUP_SEMANTICS: u32 = 0x0200_0000;
 
     /// Opens a file or directory for reading.
@@ -65,22 +65,22 @@ mod system {
         OpenOptions::new().read(true).custom_flags(FILE_FLAG_BACKUP_SEMANTICS).open(path)
     }
 
-    /// When the file was last written.
+    /// Returns the time when the file was last written.
     pub(in super::super) fn stamp(meta: &Metadata) -> (i64, i64) {
         (i64::try_from(meta.last_write_time()).unwrap_or(i64::MAX), 0)
     }
 
-    /// Decided by the name, when it is executed.
+    /// Always true: the name decides when the file is executed.
     pub(in super::super) fn may_be_executed(_meta: &Metadata) -> bool {
         true
     }
 
-    /// Decided by access lists, which are not read here.
+    /// Always false: access lists decide, which are not read here.
     pub(in super::super) fn may_be_written_by_all(_meta: &Metadata) -> bool {
         false
     }
 
-    /// The path at which an open file was found.
+    /// Returns the path at which an open file was found.
     pub(in super::super) fn path_of(_file: &File, asked: &Path) -> io::Result<PathBuf> {
         provost_system::real_path(asked)
     }

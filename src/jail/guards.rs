@@ -1,8 +1,8 @@
-//! What stays read-only inside of a workspace that a worker may change, and what stands in for it where missing.
+//! The paths that stay read-only inside of a workspace that a worker may change, and the placeholders for missing ones.
 //!
-//! This file lists what is git's. The table of [`later`](provost_base::later) has what else runs on the host
-//! although no person means to run it: when a folder is opened in an editor, entered with a shell, or used by
-//! an agent. A missing file of that table is stood in for by a directory: git does not see an empty one, and
+//! This file lists git's paths. The table of [`later`](provost_base::later) lists the other files that run on the host
+//! although no person means to run them: when a folder is opened in an editor, entered with a shell, or used by
+//! an agent. The placeholder for a missing file of that table is a directory: git ignores an empty one, and
 //! would commit an empty file.
 #![forbid(unsafe_code)]
 
@@ -10,11 +10,11 @@ use serde::{Deserialize, Serialize};
 
 use provost_base::RepoPath;
 
-/// Seconds of the time of modification of a placeholder: "provost" on the keys of a telephone.
+/// The modification time of a placeholder, in seconds: "provost" on the keys of a telephone.
 pub const PLACEHOLDER_MTIME: i64 = 7_768_678;
 
-/// What to do about a protected path that does not exist when the worker starts. If it stayed away, the worker
-/// could create it, and the host would run what it says after the run.
+/// The treatment of a protected path that does not exist when the worker starts. Without a placeholder, the worker
+/// could create it, and the host would obey it after the run.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub enum Missing {
     /// Put an empty directory there for the time of the run.
@@ -23,7 +23,7 @@ pub enum Missing {
     File,
     /// Put a file with the one line `.` there for the time of the run: git's word for "here".
     FileSayingHere,
-    /// Leave it away; a path that does no harm unless something else names it.
+    /// Leave the path missing; for a path that is harmless unless another file names it.
     Leave,
 }
 
@@ -32,24 +32,24 @@ pub enum Missing {
 pub struct Guard {
     /// Relative to the writable directory.
     pub path: RepoPath,
-    /// What to do when it is not there.
+    /// The treatment of the path when it is missing.
     pub missing: Missing,
 }
 
-/// What a worker may do with the repository whose files it changes.
+/// A worker's access to the repository whose files it changes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Git {
-    /// Read it. What is staged, ignored, hidden or replaced there decides what a person sees of a worker's
-    /// changes, and which programs their next git command starts.
+    /// Read the repository. The index, the ignored, hidden and replaced files decide what a person sees of a worker's
+    /// changes, and which programs the person's next git command starts.
     #[default]
     Read,
-    /// Commit to it: all of it but what names programs. For private copies, and where a rule says so by name.
+    /// Commit to the repository: all of it except the files that name programs. For private copies, and if a rule says so by name.
     Write,
 }
 
 impl Git {
-    /// The paths of a repository that stay read-only.
+    /// Returns the paths of a repository that stay read-only.
     pub(super) fn guards(self) -> &'static [(&'static str, Missing)] {
         match self {
             Git::Read => &[(".git", Missing::Directory)],

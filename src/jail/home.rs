@@ -1,4 +1,4 @@
-//! Files that a worker finds in its otherwise empty home: copies of what it was given, for one run.
+//! Files that a worker finds in its otherwise empty home: copies for one run.
 #![forbid(unsafe_code)]
 
 use std::fmt;
@@ -8,7 +8,7 @@ use zeroize::Zeroize as _;
 
 use provost_base::RepoPath;
 
-/// One file. What is in it is secret: it is never shown, and wiped when this is dropped.
+/// One file. Its content is secret: it is never shown, and wiped when this is dropped.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HomeFile {
     path: RepoPath,
@@ -16,12 +16,12 @@ pub struct HomeFile {
 }
 
 impl HomeFile {
-    /// A file at a path relative to the home.
+    /// Makes a file at a path relative to the home.
     pub fn new(path: RepoPath, content: &[u8]) -> Self {
         Self { path, content: content.to_vec() }
     }
 
-    /// Where it lies, relative to the home.
+    /// Returns the file's path, relative to the home.
     pub fn path(&self) -> &RepoPath {
         &self.path
     }

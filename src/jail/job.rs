@@ -1,4 +1,4 @@
-//! What tier `job` is made of, as far as it can be said without Windows: text and numbers, made from the plan
+//! The parts of tier `job` that do not need Windows: text and numbers, made from the plan
 //! alone.
 //!
 //! A job object holds the worker's processes together and to their limits; a token that is restricted for
@@ -6,7 +6,7 @@
 //! folder names an identity of its own ([`folder_identity`]) in its access list, and the token is restricted
 //! to the identities of the worker's folders.
 //!
-//! What is not covered stands in [`OPEN_IN_JOB`].
+//! The known gaps are listed in [`OPEN_IN_JOB`].
 #![forbid(unsafe_code)]
 
 use std::path::Path;
@@ -20,7 +20,7 @@ const fn open(attempt: &'static str, what: &'static str) -> KnownOpen {
     KnownOpen { attempt, what }
 }
 
-/// What stays open in tier `job`, for people who let workers run in it.
+/// The known gaps of tier `job`, for people who let workers run in it.
 pub const OPEN_IN_JOB: [KnownOpen; 7] = [
     open(
         "job.read_files",
@@ -34,23 +34,23 @@ pub const OPEN_IN_JOB: [KnownOpen; 7] = [
     open("job.low", "write what is open to everybody and to programs of low integrity"),
 ];
 
-/// What a job object holds a worker to.
+/// The limits that a job object enforces.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct JobLimits {
     /// How many processes may run at the same time.
     pub processes: u32,
     /// Memory committed by one process, in bytes.
     pub process_bytes: usize,
-    /// By all of them, in bytes.
+    /// Memory committed by all processes, in bytes.
     pub job_bytes: usize,
     /// Processor time of one process in user mode, in hundreds of nanoseconds.
     pub process_time: i64,
 }
 
-/// Hundreds of nanoseconds in a second.
+/// The number of ticks, of a hundred nanoseconds each, in a second.
 const TICKS: u64 = 10_000_000;
 
-/// The job object's share of a worker's limits. A number that the system cannot hold becomes the largest that
+/// Returns the job object's part of a worker's limits. A number that the system cannot hold becomes the largest that
 /// it can.
 pub fn job_limits(limits: &Limits) -> JobLimits {
     let bytes = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
@@ -62,7 +62,7 @@ pub fn job_limits(limits: &Limits) -> JobLimits {
     }
 }
 
-/// The identity that may write in a worker's folder, and that no account has. It is made from the folder's
+/// Returns the identity that may write in a worker's folder, and that no account has. It is made from the folder's
 /// own name, which is not used twice.
 pub fn folder_identity(folder: &Path) -> String {
     let name = folder.file_name().unwrap_or_default();
@@ -70,31 +70,31 @@ pub fn folder_identity(folder: &Path) -> String {
         Digest::of_fields([b"provost worker folder".as_slice(), name.as_encoded_bytes()]).to_string();
     let part =
         |at: usize| u32::from_str_radix(digest.get(at * 8..at * 8 + 8).unwrap_or_default(), 16).unwrap_or(0);
-    // Of the form that accounts have, in a domain that is none.
+    // The form is that of accounts, in a domain that does not exist.
     format!("S-1-5-21-{}-{}-{}-{}", part(0), part(1), part(2), part(3))
 }
 
-/// Owner's and system's rights, changing what is in it for the worker, and low integrity; for everything
-/// below, too.
+/// Returns the folder's security descriptor: full rights for owner and system, changing the contents for the worker, and low
+/// integrity; inherited by all files below.
 pub fn folder_descriptor(user: &str, identity: &str) -> String {
-    // Reading, writing, executing and deleting, but neither rights nor owners are the worker's to change.
+    // The worker may read, write, execute and delete, but change neither rights nor owners.
     const CHANGE: &str = "0x1301bf";
     format!(
         "D:P(A;OICI;FA;;;{user})(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)(A;OICI;{CHANGE};;;{identity})S:(ML;OICI;NW;;;LW)"
     )
 }
 
-/// Who may use what the worker makes besides files (processes, events, pipes) when it says nothing about that.
+/// Returns the descriptor of objects that the worker makes without naming one (processes, events, pipes).
 pub fn object_descriptor(user: &str, identities: &[String]) -> String {
     let theirs: String = identities.iter().map(|identity| format!("(A;;GA;;;{identity})")).collect();
     format!("D:(A;;GA;;;{user})(A;;GA;;;SY){theirs}")
 }
 
-/// The command line of a program that takes its arguments apart as most do; of `cmd.exe`, which does it
-/// otherwise, with the last argument between quotation marks and everything else as it is.
+/// Returns the command line of a program that parses its arguments as most programs do; for `cmd.exe`, which parses
+/// differently, with the last argument between quotation marks and all others unchanged.
 ///
 /// # Errors
-/// A sentence about a program that cannot be started so.
+/// A sentence about a program that cannot be started in this way.
 pub fn command_line(program: &Path, args: &[String]) -> Result<String, String> {
     let text = program.to_str().ok_or("its name is not plain text")?;
     if text.contains('"') {
@@ -116,7 +116,7 @@ pub fn command_line(program: &Path, args: &[String]) -> Result<String, String> {
             (false, _) => quote(arg, &mut line),
         }
     }
-    // The system's own bound, with the end that it counts.
+    // The system's own bound, which counts the terminating null.
     match line.encode_utf16().count() < COMMAND_LINE_MAX {
         true => Ok(line),
         false => {
@@ -125,10 +125,10 @@ pub fn command_line(program: &Path, args: &[String]) -> Result<String, String> {
     }
 }
 
-/// UTF-16 units of the longest command line, with its end.
+/// UTF-16 units of the longest command line, with its terminating null.
 const COMMAND_LINE_MAX: usize = 32_767;
 
-/// Backslashes count only before a quotation mark, where each stands for half of one.
+/// Appends an argument in quotation marks. Backslashes count only before a quotation mark, where two stand for one.
 fn quote(arg: &str, line: &mut String) {
     line.push('"');
     let mut slashes = 0;
@@ -147,7 +147,7 @@ fn quote(arg: &str, line: &mut String) {
     line.push('"');
 }
 
-/// The worker's variables, those that lead to a home among them changed to lead into its private folder.
+/// Returns the worker's variables; those that lead to a home lead into its private folder.
 pub fn job_environment(plan: &Plan, scratch: &Path) -> Vec<(String, String)> {
     let inside = |name: &str| scratch.join(name).to_string_lossy().into_owned();
     let own = [
@@ -164,12 +164,12 @@ pub fn job_environment(plan: &Plan, scratch: &Path) -> Vec<(String, String)> {
     let given = given.map(|(name, value)| (name.to_owned(), value.to_owned()));
     let mut all: Vec<_> =
         given.chain(own.iter().map(|(name, value)| ((*name).to_owned(), value.clone()))).collect();
-    // As the system keeps them.
+    // The system keeps them in this order.
     all.sort_by_key(|(name, _)| name.to_ascii_uppercase());
     all
 }
 
-/// Variables in the form in which a process is given them.
+/// Returns variables in the form in which a process gets them.
 pub fn environment_block(variables: &[(String, String)]) -> Vec<u16> {
     let mut block = Vec::new();
     for (name, value) in variables {

@@ -1,9 +1,9 @@
-//! The daemon's side of a running worker: start the supervisor, follow it, end it.
+//! The daemon's side of a running worker: starts the supervisor, follows it, and ends it.
 //!
-//! One task per worker owns the socket to the supervisor and waits for whatever comes first: the worker's end,
-//! its time limit, or a word from [`Running`]. Closing the socket is the kill switch. The supervisor takes its
-//! end as the order to kill everything, so that it works for a stopped task, a dropped [`Running`], a runtime
-//! that shuts down and a daemon that was killed, all alike.
+//! One task for each worker owns the socket to the supervisor and waits for the first of three: the worker's end,
+//! its time limit, or an order from [`Running`]. Closing the socket is the kill switch. The supervisor takes the
+//! socket's end as the order to kill everything, so that it works alike for a stopped task, a dropped [`Running`], a runtime
+//! that shuts down and a daemon that was killed.
 #![forbid(unsafe_code)]
 
 use std::io::{self, IoSliceMut};
@@ -31,7 +31,7 @@ use super::output::{LiveOutput, Stream};
 use super::plan::Plan;
 use provost_base::limits::{JAIL_END_MS_MAX, JAIL_GRACE_MS, JAIL_SETUP_MS_MAX, OUTLETS_MAX, PLAN_BYTES_MAX};
 
-/// Sends the request to a new supervisor and waits until the worker runs, or cannot.
+/// Sends the request to a new supervisor and waits until the worker runs, or cannot run.
 pub(super) async fn start(
     supervisor: &Supervisor,
     (request, descriptors): (Vec<u8>, Vec<Handle>),
@@ -80,7 +80,7 @@ fn spawn(supervisor: &Supervisor, plan: &Plan) -> io::Result<(Child, UnixStream)
     ours.set_nonblocking(true)?;
     let mut command = Command::new(supervisor.executable());
     if let Some((uid, gid)) = supervisor.user() {
-        // With both set and no groups named, the standard library also gives up all other groups.
+        // With both set and no groups named, the standard library also drops all other groups.
         command.gid(gid).uid(uid);
     }
     if !plan.lacks(Layer::Environment) {
@@ -115,7 +115,7 @@ fn reader(
     })
 }
 
-/// Sends descriptors with one byte, after the request that says what they are. Ours are closed then.
+/// Sends descriptors with one byte, after the request that announces them. Closes our copies.
 async fn hand_over(control: &UnixStream, descriptors: Vec<Handle>) -> io::Result<()> {
     use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
     if descriptors.is_empty() {
@@ -135,7 +135,7 @@ async fn hand_over(control: &UnixStream, descriptors: Vec<Handle>) -> io::Result
         .await
 }
 
-/// Sends the request and hears whether the worker runs.
+/// Sends the request and waits for the answer whether the worker runs.
 async fn greet(
     control: &mut UnixStream,
     request: &[u8],
@@ -154,7 +154,7 @@ async fn greet(
     }
 }
 
-/// The listeners of the jail's network, in the message that comes before all others; or what was said instead.
+/// Receives the listeners of the jail's network, in the message before all others; or another message that came instead.
 async fn receive_outlets(control: &mut UnixStream) -> io::Result<Result<Vec<TcpListener>, Said>> {
     let mut len = [0; 4];
     let (mut read, mut descriptors) = (0, Vec::new());
@@ -176,7 +176,7 @@ async fn receive_outlets(control: &mut UnixStream) -> io::Result<Result<Vec<TcpL
     Ok(Ok(descriptors.into_iter().map(TcpListener::from).collect()))
 }
 
-/// One read that also takes the descriptors that came along.
+/// Reads once, with the descriptors that come along.
 fn receive(from: impl AsFd, into: &mut [u8], descriptors: &mut Vec<OwnedFd>) -> io::Result<usize> {
     let mut space = vec![MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2 * OUTLETS_MAX))];
     let mut ancillary = RecvAncillaryBuffer::new(&mut space);
@@ -195,7 +195,7 @@ async fn listen(control: &mut UnixStream) -> io::Result<Said> {
     listen_on(control, len).await
 }
 
-/// The rest of a message that has so many bytes.
+/// Reads the rest of a message of `len` bytes.
 async fn listen_on(control: &mut UnixStream, len: u32) -> io::Result<Said> {
     if len as usize > PLAN_BYTES_MAX {
         return Err(io::Error::other("the supervisor's message is too long"));
@@ -205,7 +205,7 @@ async fn listen_on(control: &mut UnixStream, len: u32) -> io::Result<Said> {
     Ok(serde_json::from_slice(&body)?)
 }
 
-/// The supervisor has refused, or does not answer: make sure that it is gone, and hand on its reason.
+/// Makes sure that a supervisor that refuses, or does not answer, is gone, and returns its reason.
 async fn refused(
     mut child: Child,
     control: UnixStream,
@@ -233,7 +233,7 @@ struct Keeper {
     output: LiveOutput,
     first: Option<First>,
     scratch: Option<PathBuf>,
-    /// Where its group is, and the number by which it is called.
+    /// The place of the worker's control group, and the number in the group's name.
     group: Option<(Groups, u32)>,
 }
 
@@ -263,12 +263,12 @@ impl Keeper {
                 Exit { reason: forced.unwrap_or(ExitReason::SupervisorLost), ..Exit::default() }
             }
         };
-        // It has nothing left to do; waiting collects its process.
+        // The supervisor has nothing left to do; waiting collects its process.
         if timeout(Duration::from_millis(JAIL_END_MS_MAX), self.child.wait()).await.is_err() {
             kill_supervisor(&mut self.child).await;
         }
         for reader in &mut self.readers {
-            // No process holds the other end any more, so what is left to read is short; but
+            // No process holds the other end any more, so the rest is short; but
             // its reader may be slow.
             if self.output.is_paced() {
                 let _read = (&mut *reader).await;
@@ -280,22 +280,22 @@ impl Keeper {
         exit
     }
 
-    /// Has the worker told to end, and gives it the time to do so.
+    /// Asks the worker to end, and gives it the time to do so.
     async fn ask_for_the_end(&mut self) -> Option<Said> {
         self.control.write_all(&[1]).await.ok()?;
         let last = timeout(Duration::from_millis(JAIL_GRACE_MS), listen(&mut self.control));
         last.await.ok()?.ok()
     }
 
-    /// Closes our side of the socket and waits for the supervisor's last word.
+    /// Closes our side of the socket and waits for the supervisor's last message.
     async fn order_the_end(&mut self) -> Option<Said> {
         self.control.shutdown().await.ok()?;
         let last = timeout(Duration::from_millis(JAIL_END_MS_MAX), listen(&mut self.control));
         last.await.ok()?.ok()
     }
 
-    /// In `ns` the jail is dying with its supervisor, which takes a moment. In `ll` its processes have become
-    /// ours, and their folder is still there.
+    /// Cleans up after a dead supervisor. In `ns` the jail dies with it, which takes a moment. In `ll` its processes have become
+    /// children of the daemon, and their folder is still there.
     async fn clean_up_after_the_supervisor(&mut self) {
         kill_supervisor(&mut self.child).await;
         let (first, scratch, group) = (self.first.take(), self.scratch.take(), self.group.take());
@@ -333,6 +333,6 @@ fn exit_of(ended: Ended, forced: Option<ExitReason>) -> Exit {
 
 /// Ends a supervisor that does not answer, and collects it.
 async fn kill_supervisor(child: &mut Child) {
-    // Fails only for one that has been collected already.
+    // This fails only for a supervisor that has been collected already.
     let _gone = child.kill().await;
 }

@@ -1,4 +1,4 @@
-//! Starting a worker, and the handle by which it is followed and ended. The other half is in `keeper.rs`.
+//! Starts a worker, and has the handle by which it is followed and ended. The other half is in `keeper.rs`.
 #![forbid(unsafe_code)]
 
 use std::net::TcpListener;
@@ -17,7 +17,7 @@ use super::output::LiveOutput;
 use super::plan::{DoorSocket, Plan};
 use provost_base::limits::{PLAN_BYTES_MAX, STDIN_BYTES_MAX, WORKERS_USUAL};
 
-/// How the supervisor is started: which executable has it.
+/// The way in which supervisors are started: the executable and its options.
 #[derive(Clone, Debug)]
 pub struct Supervisor {
     executable: PathBuf,
@@ -27,126 +27,126 @@ pub struct Supervisor {
     workers: u32,
 }
 
-/// Where a daemon makes the control groups of its workers, and which walls they have.
+/// The place where a daemon makes the control groups of its workers, and their walls.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Groups {
-    /// The group below which those of the workers are made.
+    /// The group below which the workers' groups are made.
     pub base: PathBuf,
-    /// Whether memory can be walled in there.
+    /// Whether memory has a wall there.
     pub memory: bool,
-    /// Whether the number of processes can.
+    /// Whether the number of processes has one.
     pub processes: bool,
 }
 
-/// Through which a supervisor hears of them.
+/// The variable by which a supervisor gets them.
 #[cfg(target_os = "linux")]
 pub(super) const GROUPS_VARIABLE: &str = "PROVOST_JAIL_GROUPS";
 
 impl Default for Supervisor {
-    /// This very executable, even if its file has been replaced since.
+    /// Returns this very executable, even if its file has been replaced since.
     fn default() -> Self {
         Self::at(provost_system::this_program())
     }
 }
 
 impl Supervisor {
-    /// Another executable that calls [`main_if_asked`](super::main_if_asked) first.
+    /// Uses another executable, which must call [`main_if_asked`](super::main_if_asked) first.
     pub fn at(executable: impl Into<PathBuf>) -> Self {
         let executable = executable.into();
         Self { executable, user: None, groups: None, spares: None, workers: WORKERS_USUAL }
     }
 
-    /// Supervisors and workers run as this user and group, without others. Only root can do so.
+    /// Makes supervisors and workers run as this user and group, without other groups. Only root can do so.
     #[must_use]
     pub fn running_as(self, uid: u32, gid: u32) -> Self {
         Self { user: Some((uid, gid)), ..self }
     }
 
-    /// Workers get control groups, if any are delegated to this process, which may be moved to one of its own
+    /// Gives workers control groups, if any are delegated to this process, which may be moved to one of its own
     /// then. Called once, by a daemon, at its start.
     #[must_use]
     pub fn with_control_groups(self) -> Self {
         Self { groups: super::child::prepare_groups(), ..self }
     }
 
-    /// Workers get control groups there.
+    /// Gives workers control groups in this place.
     #[must_use]
     pub fn in_groups(self, groups: Groups) -> Self {
         Self { groups: Some(groups), ..self }
     }
 
-    /// Directories that stood in for missing settings are kept there for the next run in the same place,
-    /// instead of being made and removed each time. The folder is made if what it lies in exists, must be on
-    /// the file system of the workspaces to be of use, and is to be this user's alone.
+    /// Keeps the directories that stood in for missing settings in this folder for the next run in the same place,
+    /// instead of making and removing them each time. The folder is made if its parent exists, must be on
+    /// the file system of the workspaces to be of use, and must be this user's alone.
     #[must_use]
     pub fn keeping_spares_in(self, folder: impl Into<PathBuf>) -> Self {
         Self { spares: Some(folder.into()), ..self }
     }
 
-    /// Nothing is kept, for a workspace that is there for one run.
+    /// Keeps no such directories, for a workspace that exists for one run.
     #[must_use]
     pub fn without_spares(self) -> Self {
         Self { spares: None, ..self }
     }
 
-    /// So many workers may run at once: what the kernel counts for the whole user, such as instances of
-    /// inotify, is shared among them, and half of it is left to the user.
+    /// Sets how many workers may run at once: they share the resources that the kernel counts for the whole user, such as
+    /// instances of inotify, and half of them is left to the user.
     #[must_use]
     pub fn sharing_among(self, workers: u32) -> Self {
         Self { workers, ..self }
     }
 
-    /// Where workers get control groups, if they get any.
+    /// Returns the place of workers' control groups, if they get any.
     pub fn groups(&self) -> Option<&Groups> {
         self.groups.as_ref()
     }
 
-    /// The user and group, when they are not the daemon's own.
+    /// Returns the user and group, if they are not the daemon's own.
     #[cfg(target_os = "linux")]
     pub(super) fn user(&self) -> Option<(u32, u32)> {
         self.user
     }
 
-    /// The program that runs as the supervisor.
+    /// Returns the program that runs as the supervisor.
     pub fn executable(&self) -> &Path {
         &self.executable
     }
 }
 
-/// Why a worker is not running any more.
+/// The reason why a worker is not running any more.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum ExitReason {
-    /// It ended by itself with this code.
+    /// The worker ended by itself with this code.
     Code(i32),
-    /// A signal ended it: its own fault, or a limit.
+    /// A signal ended the worker: its own fault, or a limit.
     Signal(i32),
-    /// Its wall time was over.
+    /// The worker's wall time was over.
     TimedOut,
-    /// It was stopped, or its [`Running`] was dropped.
+    /// The worker was stopped, or its [`Running`] was dropped.
     Cancelled,
-    /// All its processes together had more memory than allowed.
+    /// All processes of the worker together had more memory than allowed.
     OverMemory,
-    /// Its directories or temporary files grew by more than allowed.
+    /// The worker's directories or temporary files grew by more than allowed.
     OverSpace(Space),
-    /// A protected file was replaced from outside (`git config` does that), which took its protection away. The
-    /// worker was ended within a tenth of a second; the file should be looked at.
+    /// A protected file was replaced from outside (`git config` does that), which removed its protection. The
+    /// worker was ended within a tenth of a second; a person should look at the file.
     ProtectionLost,
-    /// There was a repository that was not there before, which it may not make.
+    /// The worker made a repository, which it may not.
     RepositoryMade,
-    /// Its supervisor died; everything that was left has been killed.
+    /// The worker's supervisor died; all processes that were left have been killed.
     #[default]
     SupervisorLost,
 }
 
-/// How a worker ended. When one has this, no process of the worker is left.
+/// The end of a worker. When a caller has this, no process of the worker is left.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Exit {
-    /// What has ended the worker.
+    /// The reason of the end.
     pub reason: ExitReason,
     /// Processes that outlived the worker's first one and had to be killed. Counted in tier `ll`; in `ns` the
     /// kernel ends them with the namespace, uncounted.
     pub swept: u32,
-    /// Whether the worker was seen with as many processes as it may have. Looked at once a second.
+    /// Whether the worker was seen with as many processes as it may have. Checked once a second.
     pub processes_reached: bool,
 }
 
@@ -162,41 +162,41 @@ pub struct Running {
 }
 
 impl Running {
-    /// The supervisor's process id.
+    /// Returns the supervisor's process id.
     pub fn supervisor(&self) -> u32 {
         self.supervisor
     }
 
-    /// What holds the worker, as reported by the supervisor after everything was in force.
+    /// Returns the layers that hold the worker, as the supervisor reported them when all were in force.
     pub fn layers(&self) -> &[String] {
         &self.layers
     }
 
-    /// What the worker has said and will say.
+    /// Returns the worker's output, which may still grow.
     pub fn output(&self) -> &LiveOutput {
         &self.output
     }
 
-    /// The listeners of the jail's own network, for the part of the daemon that answers there. A worker that
+    /// Takes the listeners of the jail's own network, for the part of the daemon that answers there. A worker that
     /// connects waits until that part accepts.
     pub fn take_outlets(&mut self) -> Vec<TcpListener> {
         std::mem::take(&mut self.outlets)
     }
 
-    /// Tells everything in the jail to end, and orders the end if that has not happened after
-    /// [`JAIL_GRACE_MS`](provost_base::limits::JAIL_GRACE_MS); where that cannot be told, at once. Returns at
-    /// once; [`Running::wait`] tells when it has come.
+    /// Asks all processes of the jail to end, and orders the end if they have not ended after
+    /// [`JAIL_GRACE_MS`](provost_base::limits::JAIL_GRACE_MS); orders it at once if they cannot be asked. Returns at
+    /// once; [`Running::wait`] reports the end.
     pub fn ask_to_end(&mut self) {
-        // It may have ended already.
+        // The worker may have ended already.
         let _over = self.stop.take().map(|stop| stop.send(()));
     }
 
-    /// Orders the end. Returns at once; [`Running::wait`] tells when it has come.
+    /// Orders the end. Returns at once; [`Running::wait`] reports the end.
     pub fn stop(&mut self) {
         self.stop = None;
     }
 
-    /// Waits until no process of the worker is left and its output is complete. Can be dropped and called again.
+    /// Waits until no process of the worker is left and its output is complete. Can be cancelled and called again.
     pub async fn wait(&mut self) -> Exit {
         let lost = Exit::default();
         match self.exit.wait_for(Option::is_some).await {
@@ -221,10 +221,10 @@ pub type OurEnd = tokio::net::UnixStream;
 #[cfg(not(unix))]
 pub type OurEnd = tokio::io::DuplexStream;
 
-/// Two ends of a socket: one for us, and one to be a worker's standard input and output.
+/// Makes the two ends of a socket: one for us, and one for a worker's standard input and output.
 ///
 /// # Errors
-/// The system's; always, where workers cannot be confined.
+/// The system's error; always, if workers cannot be confined.
 #[cfg(unix)]
 pub fn conversation() -> std::io::Result<(OurEnd, Handle)> {
     let (ours, theirs) = std::os::unix::net::UnixStream::pair()?;
@@ -232,7 +232,7 @@ pub fn conversation() -> std::io::Result<(OurEnd, Handle)> {
     Ok((OurEnd::from_std(ours)?, theirs.into()))
 }
 
-/// Two ends of a socket: one for us, and one to be a worker's standard input and output.
+/// Makes the two ends of a socket: one for us, and one for a worker's standard input and output.
 ///
 /// # Errors
 /// Always: a pipe goes one way here.
@@ -243,12 +243,12 @@ pub fn conversation() -> std::io::Result<(OurEnd, Handle)> {
     Err(std::io::Error::new(std::io::ErrorKind::Unsupported, why))
 }
 
-/// What a worker is given at its start, beside its plan.
+/// The input and the descriptors that a worker is given with its plan.
 #[derive(Debug, Default)]
 pub struct Handed {
-    /// What it reads on its standard input; without anything it reads from `/dev/null`.
+    /// The bytes of the worker's standard input; `None` lets it read from `/dev/null`.
     pub input: Option<Vec<u8>>,
-    /// The end of a pipe or socket that is its standard input, instead of `input`.
+    /// The end of a pipe or socket that is the worker's standard input, instead of `input`.
     pub stdin: Option<Handle>,
     /// The end of a socket that is its standard input and output, instead of `input`; see [`conversation()`].
     pub stdio: Option<Handle>,
@@ -256,11 +256,11 @@ pub struct Handed {
     pub door: Option<Handle>,
 }
 
-/// Starts a worker. Its output goes to `output`, from the first byte. `input` is what it reads on its standard
+/// Starts a worker. Its output goes to `output`, from the first byte. `input` has the bytes of its standard
 /// input; `None` gives it `/dev/null`.
 ///
 /// # Errors
-/// [`SetupError`] when any layer of the jail could not be put in force. Nothing of the worker has run then.
+/// [`SetupError`] if a layer of the jail could not be put in force. Nothing of the worker has run then.
 pub async fn launch(
     supervisor: &Supervisor,
     plan: &Plan,
@@ -270,10 +270,10 @@ pub async fn launch(
     launch_with(supervisor, plan, Handed { input, ..Handed::default() }, output).await
 }
 
-/// The same for a worker that is given more than bytes to read.
+/// Starts a worker that gets more than bytes to read.
 ///
 /// # Errors
-/// As [`launch()`]; also when the plan speaks of a socket that is not handed over, or the other way around.
+/// As [`launch()`]; also if the plan names a socket that is not handed over, or the other way around.
 pub async fn launch_with(
     supervisor: &Supervisor,
     plan: &Plan,

@@ -1,4 +1,4 @@
-//! The layers of a jail by name, and how the tests leave some out to see what each of them is for.
+//! The layers of a jail by name. The tests leave some out to see the purpose of each.
 //!
 //! No worker ever gets such a jail. A plan that lacks a layer can be made only by programs built for
 //! debugging, or with the feature `layers-off` for measuring ([`Plan::without`](super::Plan)). It is honoured
@@ -9,27 +9,27 @@
 
 use serde::{Deserialize, Serialize};
 
-/// One layer. Several of them stand in the way of most attempts to get out.
+/// One layer. Several of them block most attempts to escape.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub enum Layer {
     /// The root directory made for the worker, with its mounts (`ns`).
     Root,
-    /// Process ids of its own (`ns`).
+    /// The worker's own process ids (`ns`).
     PidNamespace,
-    /// A network of its own, with nothing but a loopback (`ns`).
+    /// The worker's own network, which has only a loopback (`ns`).
     NetNamespace,
-    /// Shared memory, semaphores and queues of its own (`ns`).
+    /// The worker's own shared memory, semaphores and queues (`ns`).
     IpcNamespace,
     /// No user namespaces inside of the worker's own (`ns`).
     NoNestedNamespaces,
     /// The system call filter.
     Seccomp,
     /// The worker's Landlock domain. The supervisor's own, which keeps signals inside in `ll`, always stays:
-    /// what ends a worker's processes there relies on it.
+    /// ending a worker's processes there relies on it.
     Landlock,
     /// No setuid program gives privileges.
     NoNewPrivileges,
-    /// Every capability dropped for good.
+    /// Every capability dropped irrevocably.
     Capabilities,
     /// The limits of resources that the plan names.
     Limits,

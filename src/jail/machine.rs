@@ -1,4 +1,4 @@
-//! What this host offers for confining workers, in words, for `provost doctor`.
+//! The means of this machine for confining workers, in words, for `provost doctor`.
 #![forbid(unsafe_code)]
 
 use std::process::{Command, Stdio};
@@ -8,14 +8,14 @@ use super::launch::Supervisor;
 use super::plan::Tier;
 use super::tried::try_tier;
 
-/// One thing that a jail needs or could use.
+/// One means that a jail needs or could use.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Finding {
     /// A short name, such as the kernel's or a layer's, for a list.
     pub name: &'static str,
-    /// Whether it is there.
+    /// Whether the means is there.
     pub works: bool,
-    /// What was found, and what to do if it is missing: one sentence.
+    /// The finding, and the remedy if the means is missing: one sentence.
     pub note: String,
 }
 
@@ -24,14 +24,14 @@ pub struct Finding {
 pub struct MachineSupport {
     /// User namespaces, Landlock, system call filter, control groups, kernel.
     pub findings: Vec<Finding>,
-    /// The tiers in which workers can run here, the stronger first. Empty: none can.
+    /// The tiers in which workers can run here, the stronger first. Empty if there are none.
     pub tiers: Vec<Tier>,
 }
 
 /// A way out that is known and not closed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct KnownOpen {
-    /// Its name in `docs/escapes.md`; of tier `job`, in `docs/windows.md`.
+    /// The name of the way out in `docs/escapes.md`; of tier `job`, in `docs/windows.md`.
     pub attempt: &'static str,
     /// The action that a worker can take there.
     pub what: &'static str,
@@ -41,7 +41,7 @@ const fn open(attempt: &'static str, what: &'static str) -> KnownOpen {
     KnownOpen { attempt, what }
 }
 
-/// What stays open in tier `ll`; in tier `ns` nothing does that is known. In the order of `docs/escapes.md`,
+/// The known ways out of tier `ll`; tier `ns` has none. In the order of `docs/escapes.md`,
 /// with which the escape tests compare it.
 pub const OPEN_IN_LL: [KnownOpen; 19] = [
     open("fs.proc_daemon_fd", "count the daemon's descriptors"),
@@ -65,38 +65,38 @@ pub const OPEN_IN_LL: [KnownOpen; 19] = [
     open("info.proc_net_unix", "list sockets"),
 ];
 
-/// What a system says about itself; nothing, on a system without jails.
+/// The system's facts about itself; empty on a system without jails.
 #[derive(Clone, Default, Debug)]
 pub(super) struct Facts {
     pub(super) kernel: Option<String>,
     pub(super) landlock_abi: i32,
     pub(super) seccomp_actions: Option<String>,
     pub(super) groups: GroupFacts,
-    /// Whether inotify has room for one more folder. `None` where there is none.
+    /// Whether inotify has room for one more folder. `None` on a system without inotify.
     pub(super) inotify: Option<bool>,
-    /// Apple's sandbox, which keeps tier `ll`.
+    /// Whether the system has Apple's sandbox, which enforces tier `ll`.
     pub(super) seatbelt: bool,
-    /// What tier `job` is made of, on Windows.
+    /// The parts of tier `job`, on Windows.
     pub(super) job: Option<JobFacts>,
 }
 
-/// Whether what tier `job` is made of can be had, else why not.
+/// The parts of tier `job`, each with the reason if it is missing.
 #[derive(Clone, Debug)]
 pub(super) struct JobFacts {
     /// A job object with all its limits.
     pub(super) object: Result<(), String>,
-    /// A token that keeps from writing, tried.
+    /// A token that restricts writing, tried.
     pub(super) token: Result<(), String>,
 }
 
-/// What control groups a daemon started from here could give its workers.
+/// The control groups that a daemon started from here could give its workers.
 #[derive(Clone, Debug)]
 pub(super) enum GroupFacts {
-    /// None, for this reason.
+    /// No groups, for this reason.
     None(String),
-    /// Without walls, for this reason, but ended as one.
+    /// Groups without walls, for this reason; their processes are ended as one.
     EndOnly(String),
-    /// With walls for these.
+    /// Groups with walls for these resources.
     Walls(String),
 }
 
@@ -106,11 +106,11 @@ impl Default for GroupFacts {
     }
 }
 
-/// The first version of Landlock that keeps signals inside, which tier `ll` cannot do without.
+/// The first version of Landlock that restricts signals to the jail, which tier `ll` needs.
 const LANDLOCK_FOR_LL: i32 = 6;
 
-/// Looks at the host. Namespaces are not guessed from settings but made, in a process of their own; on Linux, a tier whose parts are there
-/// is tried with a program that ends at once, since a container can have all parts and forbid what is made of them.
+/// Examines the host. Namespaces are not guessed from settings but made, in a process of their own; on Linux, each possible tier
+/// is tried with a program that ends at once, since a container can have all parts and still forbid the whole.
 pub async fn probe(supervisor: &Supervisor) -> MachineSupport {
     let facts = host_facts();
     if let Some(job) = &facts.job {
@@ -141,14 +141,14 @@ pub async fn probe(supervisor: &Supervisor) -> MachineSupport {
     let groups = control_groups(&facts.groups);
     let mut findings = vec![kernel, namespaces, landlock, seccomp, groups];
     findings.extend(facts.inotify.map(inotify));
-    // The supervisor of a daemon of root's refuses each run, also where the host offers a jail to others.
+    // The supervisor of a daemon that runs as root refuses each run, also if the host offers a jail to others.
     if !provost_system::is_superuser() {
         findings.extend(keep_those_that_run(supervisor, &mut tiers).await);
     }
     MachineSupport { findings, tiers }
 }
 
-/// Takes out the tiers in which no program starts; what each of these has said.
+/// Removes the tiers in which no program starts; returns the supervisor's answer for each of these.
 async fn keep_those_that_run(supervisor: &Supervisor, tiers: &mut Vec<Tier>) -> Vec<Finding> {
     let mut findings = Vec::new();
     for tier in std::mem::take(tiers) {
@@ -167,7 +167,7 @@ async fn keep_those_that_run(supervisor: &Supervisor, tiers: &mut Vec<Tier>) -> 
     findings
 }
 
-/// What tells of a new repository at once.
+/// Returns the finding about the reports of new repositories.
 fn inotify(has_room: bool) -> Finding {
     let note = match has_room {
         true => "has room: a new repository in a workspace is seen within a tenth of a second",
@@ -180,7 +180,7 @@ fn inotify(has_room: bool) -> Finding {
     Finding { name: "inotify", works: has_room, note: note.into() }
 }
 
-/// A system with neither of Linux's means.
+/// Returns the means of Windows, which has none of Linux's.
 fn windows(facts: &JobFacts) -> MachineSupport {
     let finding = |name, found: &Result<(), String>, there: &str| Finding {
         name,
@@ -208,7 +208,7 @@ fn windows(facts: &JobFacts) -> MachineSupport {
     MachineSupport { findings, tiers }
 }
 
-/// Nothing to look for: the sandbox is a part of every Mac.
+/// Returns the means of macOS: the sandbox is a part of every Mac.
 fn mac() -> MachineSupport {
     let note = "keeps tier ll, with a profile made for each worker".into();
     MachineSupport { findings: vec![Finding { name: "Seatbelt", works: true, note }], tiers: vec![Tier::Ll] }

@@ -1,6 +1,6 @@
-//! CONFINEMENT: where a worker runs, and what it can reach from there.
+//! CONFINEMENT: the jail in which a worker runs, and the resources that it can reach.
 //!
-//! A [`Plan`] says everything that one worker may touch. [`launch()`] starts this executable again as a one-shot
+//! A [`Plan`] lists everything that one worker may touch. [`launch()`] starts this executable again as a one-shot
 //! supervisor (`provost __jail`), hands it the plan over a socket, and follows the worker until no process of
 //! it is left. The supervisor builds the jail from kernel features alone: no helper program, no root.
 //!
@@ -8,18 +8,18 @@
 //! - Fail closed. A worker is executed only with the proof that every layer of its tier is in force; anything
 //!   less is a [`SetupError`] that names the layer and says what can be done. There is no weaker second try.
 //! - The whole tree of processes ends with the worker: at its exit, at its time limit, when it is stopped, when
-//!   [`Running`] is dropped, and when the daemon dies of whatever cause.
+//! [`Running`] is dropped, and when the daemon dies from any cause.
 //! - Bounded output: a worker that floods its standard output neither blocks nor grows the daemon.
 //!
 //! Three tiers. `ns` puts the worker into namespaces of its own with a root directory made for it, then
 //! Landlock, a system call filter, resource limits and no capabilities. `ll` is for hosts without
 //! unprivileged user namespaces and has the last four only: files below the workspace cannot be protected
 //! there, and metadata (modes, times, extended attributes) of the user's other files stays within reach.
-//! `job` is for Windows, where a job object and a write-restricted token keep a worker to its folders in
-//! writing, and in nothing else.
+//! `job` is for Windows, where a job object and a write-restricted token restrict a worker to its folders for
+//! writing, and restrict nothing else.
 //!
 //! Beside the jail there are restricted processes ([`start_restricted`]) for the few programs of the daemon's
-//! own that must see the user's session: they read what the user reads and write into one folder.
+//! own that need the user's session: they read what the user may read and write into one folder.
 //!
 //! Left to others: which worker may run where (`policy`), when (`effects`), and what its exit means (`domain`).
 #![deny(unsafe_code)] // `child` alone has it, each block with its reason

@@ -1,6 +1,6 @@
-//! What a worker says: kept in bounded memory, followed from a cursor, cleaned before people see it.
+//! A worker's output: kept in bounded memory, followed from a cursor, cleaned before people see it.
 //!
-//! Of each stream the first half and the newest half of the bound are kept; what lay between is counted. Both
+//! Of each stream, the first half and the newest half of the bound are kept; the bytes between them are counted. Both
 //! streams share one count of bytes, in the order in which they arrived, so that one number is a cursor.
 #![forbid(unsafe_code)]
 
@@ -18,10 +18,10 @@ use provost_base::limits::{
 /// A chunk grows up to this many bytes before the next one begins.
 const CHUNK_BYTES: usize = 16 << 10;
 
-/// What keeping a chunk costs besides its bytes. Counted, so that output byte by byte stays bounded too.
+/// The cost of keeping a chunk in addition to its bytes. Counted, so that output byte by byte stays bounded, too.
 const CHUNK_COST: usize = 64;
 
-/// Which of the two streams.
+/// The name of a stream.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Stream {
     /// The worker's standard output.
@@ -33,11 +33,11 @@ pub enum Stream {
 /// Consecutive bytes of one stream.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Chunk {
-    /// How many bytes, of both streams, came before.
+    /// The number of bytes, of both streams, that came before.
     pub at: u64,
     /// The stream to which the worker wrote them.
     pub stream: Stream,
-    /// As they came; not necessarily text, and not safe to show as they are.
+    /// The bytes as they came; not necessarily text, and not safe to show as they are.
     pub bytes: Vec<u8>,
 }
 
@@ -50,7 +50,7 @@ impl Chunk {
         self.bytes.len() + CHUNK_COST
     }
 
-    /// The part at `from` and behind it.
+    /// Returns the part from the offset `from` on.
     pub(super) fn since(&self, from: u64) -> Chunk {
         let skipped =
             usize::try_from(from.saturating_sub(self.at)).unwrap_or(usize::MAX).min(self.bytes.len());
@@ -99,7 +99,7 @@ impl BoundedStream {
             self.tail.push_back(chunk);
         }
         while self.tail_cost > self.half.max(CHUNK_COST + 1) {
-            // Whole chunks go, save for the last one, of which the oldest bytes do.
+            // Whole chunks are dropped, except for the last one, which loses its oldest bytes.
             let Some(mut oldest) = self.tail.pop_front() else { return };
             self.tail_cost -= oldest.cost();
             if self.tail.is_empty() {
@@ -135,7 +135,7 @@ fn split(mut chunk: Chunk, room: usize) -> (Chunk, Option<Chunk>) {
     (chunk, Some(rest))
 }
 
-/// Adds to the last chunk if the bytes follow it directly and it is not full. False if a new one is needed.
+/// Appends a chunk to the last one if it follows directly and there is room. False if a new chunk is needed.
 fn grow(last: Option<&mut Chunk>, chunk: &Chunk) -> bool {
     match last {
         Some(last) if last.end() == chunk.at && last.bytes.len() + chunk.bytes.len() <= CHUNK_BYTES => {
@@ -162,7 +162,7 @@ impl Capture {
         Self { out: BoundedStream::new(bound), err: BoundedStream::new(bound), total: 0, finished: false }
     }
 
-    /// Takes what was read from one stream.
+    /// Takes bytes that were read from one stream.
     pub fn push(&mut self, stream: Stream, bytes: &[u8]) {
         for part in bytes.chunks(CHUNK_BYTES) {
             let chunk = Chunk { at: self.total, stream, bytes: part.to_vec() };
@@ -185,34 +185,34 @@ impl Capture {
         }
     }
 
-    /// The memory that is taken, in bytes.
+    /// Returns the used memory, in bytes.
     fn cost(&self) -> usize {
         [&self.out, &self.err].iter().map(|it| it.head_cost + it.tail_cost).sum()
     }
 
-    /// Bytes seen of both streams.
+    /// Returns the number of bytes that both streams have had.
     pub fn total(&self) -> u64 {
         self.total
     }
 
-    /// Bytes of a stream that were not kept.
+    /// Returns the number of a stream's bytes that were not kept.
     pub fn dropped(&self, stream: Stream) -> u64 {
         self.kept(stream).dropped
     }
 
-    /// A stream as text; what was not kept is one line that says how much. Not yet safe for a terminal: see
+    /// Returns a stream as text; one line reports the size of the part that was not kept. Not yet safe for a terminal: see
     /// [`plain_text`].
     pub fn text(&self, stream: Stream) -> String {
         self.kept(stream).text()
     }
 
-    /// What is kept at `offset` and after, at most [`OUTPUT_PAGE_BYTES_MAX`] bytes, in the order of arrival.
+    /// Returns the kept output from `offset` on, at most [`OUTPUT_PAGE_BYTES_MAX`] bytes, in the order of arrival.
     pub fn read_from(&self, offset: u64) -> Page {
         let streams = [&self.out, &self.err];
         let kept = streams.iter().flat_map(|kept| kept.head.iter().chain(&kept.tail));
         let mut later: Vec<&Chunk> = kept.filter(|chunk| chunk.end() > offset).collect();
         later.sort_by_key(|chunk| chunk.at);
-        // A cursor behind the end was never given out: the page says where the end is.
+        // A cursor behind the end was never given out: the page then names the end.
         let (mut chunks, mut next, mut size) = (Vec::new(), offset.min(self.total), 0);
         for chunk in later {
             if size >= OUTPUT_PAGE_BYTES_MAX {
@@ -226,19 +226,19 @@ impl Capture {
     }
 }
 
-/// Output at and after some cursor.
+/// Output from a cursor on.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Page {
-    /// In the order of arrival. A gap between the end of one and the start of the next was not kept.
+    /// The chunks in the order of arrival. Bytes in a gap between two chunks were not kept.
     pub chunks: Vec<Chunk>,
-    /// The cursor for the next question.
+    /// The cursor for the next request.
     pub next: u64,
     /// Whether no output will follow.
     pub finished: bool,
 }
 
 impl Page {
-    /// The beginning of it, of at most so many bytes, and never nothing of something.
+    /// Returns the beginning of the page, of at most `most` bytes; at least one byte if the page has any.
     #[must_use]
     pub fn up_to(mut self, most: usize) -> Self {
         let mut room = most.max(1);
@@ -256,7 +256,7 @@ impl Page {
     }
 }
 
-/// The output of a worker that is running or has just ended, shared between who reads it and who follows it.
+/// The output of a worker that runs or has just ended, shared between its reader and its followers.
 #[derive(Clone, Debug)]
 pub struct LiveOutput {
     capture: Arc<Mutex<Capture>>,
@@ -264,7 +264,7 @@ pub struct LiveOutput {
     pace: Option<Arc<Pace>>,
 }
 
-/// How far the one who follows has come, where the worker waits for them.
+/// The position of the follower, if the worker waits for it.
 #[derive(Debug, Default)]
 struct Pace {
     read: AtomicU64,
@@ -272,18 +272,18 @@ struct Pace {
 }
 
 impl LiveOutput {
-    /// Empty; see [`Capture::new`].
+    /// Makes an empty output; see [`Capture::new`].
     pub fn new(bound: usize) -> Self {
         Self { capture: Arc::new(Mutex::new(Capture::new(bound))), changed: Arc::default(), pace: None }
     }
 
-    /// For a single reader that misses nothing: a worker that is faster than it has to wait. The reader says how
-    /// far it has come with [`LiveOutput::has_been_read`].
+    /// Makes an output for a single reader that misses nothing: a worker that is faster has to wait. The reader reports
+    /// its position with [`LiveOutput::has_been_read`].
     pub fn paced() -> Self {
         Self { pace: Some(Arc::default()), ..Self::new(OUTPUT_BYTES_MAX) }
     }
 
-    /// Everything before the cursor was dealt with.
+    /// Notes that the reader has dealt with everything before the cursor.
     pub fn has_been_read(&self, cursor: u64) {
         if let Some(pace) = &self.pace {
             pace.read.fetch_max(cursor, Ordering::Relaxed);
@@ -291,18 +291,18 @@ impl LiveOutput {
         }
     }
 
-    /// Has the worker go on although its reader has stopped reading.
+    /// Lets the worker go on although its reader has stopped reading.
     pub fn let_go(&self) {
         self.has_been_read(u64::MAX);
     }
 
-    /// Whether the worker waits for its readers.
+    /// Checks whether the worker waits for its reader.
     #[cfg(target_os = "linux")]
     pub(super) fn is_paced(&self) -> bool {
         self.pace.is_some()
     }
 
-    /// Waits until so much was read that nothing has to be dropped.
+    /// Waits until the reader is near enough that nothing has to be dropped.
     pub(super) async fn room(&self) {
         let Some(pace) = &self.pace else { return };
         loop {
@@ -315,18 +315,18 @@ impl LiveOutput {
         }
     }
 
-    /// Takes what was read from one stream, and wakes those who follow.
+    /// Takes bytes that were read from one stream, and wakes the followers.
     pub fn push(&self, stream: Stream, bytes: &[u8]) {
         self.lock().push(stream, bytes);
         self.changed.notify_waiters();
     }
 
-    /// Takes what was read of another output, with its places in it, and wakes those who follow.
+    /// Takes a page of another output, at the same offsets, and wakes the followers.
     pub fn take_over(&self, page: &Page) {
         let mut capture = self.lock();
         for chunk in &page.chunks {
             let new = chunk.since(capture.total);
-            // What lies between was not kept there.
+            // The bytes in between were not kept there.
             capture.total = capture.total.max(new.at);
             capture.push(new.stream, &new.bytes);
         }
@@ -335,7 +335,7 @@ impl LiveOutput {
         self.changed.notify_waiters();
     }
 
-    /// All that is kept of it.
+    /// Returns all kept output.
     pub fn whole(&self) -> Page {
         let capture = self.lock();
         let mut page = capture.read_from(0);
@@ -347,30 +347,30 @@ impl LiveOutput {
         page
     }
 
-    /// Marks the output as complete, and wakes those who follow it.
+    /// Marks the output as complete, and wakes the followers.
     pub fn finish(&self) {
         self.lock().finished = true;
         self.changed.notify_waiters();
     }
 
-    /// Whether nothing more will come.
+    /// Checks whether the output is complete.
     pub fn is_finished(&self) -> bool {
         self.lock().finished
     }
 
-    /// The same output, to which more will come: its run goes on.
+    /// Reopens the output, since its run goes on.
     #[must_use]
     pub fn reopened(self) -> Self {
         self.lock().finished = false;
         self
     }
 
-    /// What there is at `offset` and after, now.
+    /// Returns the output that exists from `offset` on, now.
     pub fn read_from(&self, offset: u64) -> Page {
         self.lock().read_from(offset)
     }
 
-    /// Waits until there is something at `offset`, or until nothing will follow.
+    /// Waits until there is output at `offset`, or until none will follow.
     pub async fn follow(&self, offset: u64) -> Page {
         loop {
             // Listening begins before looking, so that nothing slips through in between.
@@ -383,7 +383,7 @@ impl LiveOutput {
         }
     }
 
-    /// Waits until more than so many bytes were said. After the last byte that never comes.
+    /// Waits until there are more than `heard` bytes. If the output ends before, it waits for ever.
     pub async fn grows_beyond(&self, heard: u64) {
         loop {
             // Listening begins before looking, so that nothing slips through in between.
@@ -395,17 +395,17 @@ impl LiveOutput {
         }
     }
 
-    /// A stream as text; see [`Capture::text`].
+    /// Returns a stream as text; see [`Capture::text`].
     pub fn text(&self, stream: Stream) -> String {
         self.lock().text(stream)
     }
 
-    /// Bytes seen of both streams.
+    /// Returns the number of bytes that both streams have had.
     pub fn total(&self) -> u64 {
         self.lock().total()
     }
 
-    /// Bytes of a stream that were not kept.
+    /// Returns the number of a stream's bytes that were not kept.
     pub fn dropped(&self, stream: Stream) -> u64 {
         self.lock().dropped(stream)
     }
@@ -416,7 +416,7 @@ impl LiveOutput {
     }
 }
 
-/// Finds the output of a task while it runs, and later as long as there is room.
+/// The outputs of tasks: while they run, and later as long as there is room.
 #[derive(Clone, Debug, Default)]
 pub struct OutputBoard {
     tasks: Arc<Mutex<VecDeque<OnBoard>>>,
@@ -428,13 +428,13 @@ pub struct OutputBoard {
 struct OnBoard {
     task: TaskId,
     output: LiveOutput,
-    /// Whether its run is over, so that it gives way to others.
+    /// Whether the run is over, so that other outputs may replace this one.
     is_over: bool,
 }
 
 impl OutputBoard {
     /// Puts a task's output on the board, in place of an earlier one of the same task. Beyond
-    /// [`OUTPUT_TASKS_MAX`] one gives way: of those whose runs are over, and then of the others, the one added first.
+    /// [`OUTPUT_TASKS_MAX`] one is removed: first the oldest of those whose runs are over, then the oldest of the others.
     pub fn add(&self, task: TaskId, output: LiveOutput) {
         let mut tasks = self.lock();
         tasks.retain(|it| it.task != task);
@@ -447,13 +447,13 @@ impl OutputBoard {
         self.added.notify_waiters();
     }
 
-    /// Whether no task has run for a while.
+    /// Checks whether all runs on the board are over.
     pub fn is_empty(&self) -> bool {
         self.lock().iter().all(|it| it.is_over)
     }
 
-    /// The run of an output is over for good. It stays on the board as long as those like it take no more than
-    /// [`OUTPUT_OVER_BYTES_MAX`] together; the ones added first give way.
+    /// Notes that the run of an output is over for good. The output stays on the board as long as those like it take no more than
+    /// [`OUTPUT_OVER_BYTES_MAX`] together; the oldest are removed first.
     pub fn retire(&self, task: &TaskId, output: &LiveOutput) {
         let mut tasks = self.lock();
         let is_it = |it: &&mut OnBoard| it.task == *task && Arc::ptr_eq(&it.output.capture, &output.capture);
@@ -468,12 +468,12 @@ impl OutputBoard {
         });
     }
 
-    /// The output of a task, to follow it. `None` when it is not on the board.
+    /// Returns the output of a task, to follow it. `None` if it is not on the board.
     pub fn get(&self, task: &TaskId) -> Option<LiveOutput> {
         self.lock().iter().find(|it| it.task == *task).map(|it| it.output.clone())
     }
 
-    /// Waits until the output of a task is on the board. For a task that never runs that never comes.
+    /// Waits until the output of a task is on the board. For a task that never runs, it waits for ever.
     pub async fn appears(&self, task: &TaskId) -> LiveOutput {
         loop {
             let added = self.added.notified();
@@ -484,7 +484,7 @@ impl OutputBoard {
         }
     }
 
-    /// What a task has said at `offset` and after. `None` when it is not on the board.
+    /// Returns the output of a task from `offset` on. `None` if it is not on the board.
     pub fn read_from(&self, task: &TaskId, offset: u64) -> Option<Page> {
         self.get(task).map(|output| output.read_from(offset))
     }
@@ -494,8 +494,8 @@ impl OutputBoard {
     }
 }
 
-/// Text that cannot do anything to a terminal or mislead a reader: escape sequences (colours, titles, clipboard
-/// writes), control characters and marks that change the direction of text are taken out; a carriage return
+/// Returns text that cannot affect a terminal or mislead a reader: without escape sequences (colours, titles, clipboard
+/// writes), control characters and marks that change the direction of text; a carriage return
 /// becomes a line break.
 pub fn plain_text(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
@@ -536,8 +536,8 @@ fn skip_escape(rest: &mut Rest<'_>) {
     }
 }
 
-/// Up to and with the character that ends the sequence. A line break ends it too and stays: an unfinished
-/// sequence must not swallow what follows.
+/// Skips up to and including the character that ends the sequence. A line break also ends it and stays: an unfinished
+/// sequence must not swallow the text that follows.
 fn skip_until(rest: &mut Rest<'_>, ends: impl Fn(char) -> bool) {
     while let Some(c) = rest.peek().copied() {
         if c == '\n' {
@@ -550,7 +550,7 @@ fn skip_until(rest: &mut Rest<'_>, ends: impl Fn(char) -> bool) {
     }
 }
 
-/// The body of a title, a clipboard write or a device command, up to its terminator or the end of the line.
+/// Skips the body of a title, a clipboard write or a device command, up to its terminator or the end of the line.
 fn skip_string(rest: &mut Rest<'_>) {
     while let Some(c) = rest.peek().copied() {
         match c {

@@ -1,17 +1,17 @@
-//! A page of output as bytes, for another host: where the next one begins, whether there is one, and the chunks, each with its place,
-//! its stream and its length.
+//! A page of output as bytes, for another host: the offset of the next page, whether the output is complete, and the chunks, each
+//! with its offset, its stream and its length.
 #![forbid(unsafe_code)]
 
 use super::output::{Chunk, Page, Stream};
 
-/// A page's head: where the next one begins, and whether there is one.
+/// The size of a page's head: the offset of the next page, and whether the output is complete.
 const PAGE_HEAD: usize = 9;
 
-/// A chunk's head among the bytes of a page: its place, its stream and its length.
+/// The size of a chunk's head: its offset, its stream and its length.
 const CHUNK_HEAD: usize = 17;
 
 impl Page {
-    /// The page as bytes, of at most so many: what does not fit any more comes with the next page.
+    /// Encodes the page in at most `most` bytes: chunks that do not fit come with the next page.
     pub fn to_bytes(&self, most: usize) -> Vec<u8> {
         let (mut next, mut finished, mut all) = (self.next, self.finished, Vec::new());
         for chunk in &self.chunks {
@@ -31,7 +31,7 @@ impl Page {
         [&next.to_be_bytes()[..], &[u8::from(finished)], &all].concat()
     }
 
-    /// The page of these bytes; `None` where they are none.
+    /// Decodes a page; `None` if the bytes are no page.
     pub fn of_bytes(bytes: &[u8]) -> Option<Self> {
         let (next, rest) = bytes.split_first_chunk::<8>()?;
         let (finished, mut rest) = rest.split_first()?;
@@ -49,7 +49,7 @@ impl Page {
         Some(Self { chunks, next: u64::from_be_bytes(*next), finished: *finished == 1 })
     }
 
-    /// The part at `from` and behind it.
+    /// Returns the part from the offset `from` on.
     #[must_use]
     pub fn since(mut self, from: u64) -> Self {
         self.chunks = self.chunks.iter().filter(|it| it.end() > from).map(|it| it.since(from)).collect();

@@ -1,7 +1,7 @@
-//! What one worker may touch: pure data, checked once, carried to the supervisor as it is.
+//! The grants of one worker: pure data, checked once, carried to the supervisor unchanged.
 //!
-//! A [`Draft`] is what a caller asks for. [`Draft::check`] turns it into a [`Plan`], and nothing else does;
-//! launching takes a plan. What is "unset" has no value here: every limit has a number, no network is
+//! A [`Draft`] is a caller's request. Only [`Draft::check`] turns it into a [`Plan`], and
+//! launching takes a plan. No value means "unset" here: every limit has a number, no network is
 //! [`Network::None`], and an empty list of directories grants nothing.
 #![forbid(unsafe_code)]
 
@@ -20,21 +20,21 @@ use super::root::{Program, ResolvedPath};
 use provost_base::later::{self, GitHooks};
 use provost_base::limits::{OUTLETS_MAX, OUTPUT_BYTES_MAX};
 
-/// How a worker is confined. Policy names the least that it accepts.
+/// The kind of confinement. Policy names the weakest one that it accepts.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Tier {
-    /// A job object and a token with which only the worker's own folders can be written; reading and the network
+    /// A job object and a token that can write only in the worker's own folders; reading and the network
     /// stay open. For Windows.
     Job,
     /// Landlock, system call filter, limits; for hosts without unprivileged user namespaces.
     Ll,
-    /// Namespaces and a root directory of its own, and then everything that `ll` has.
+    /// Namespaces and a root directory of its own, in addition to all that `ll` has.
     Ns,
 }
 
 impl Tier {
-    /// As written in rules and in the configuration.
+    /// Returns the name that rules and the configuration use.
     pub fn name(self) -> &'static str {
         match self {
             Tier::Job => "job",
@@ -44,11 +44,11 @@ impl Tier {
     }
 }
 
-/// What a worker may reach over the network.
+/// A worker's access to the network.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Network {
-    /// Nothing. In `ns` there is an empty loopback for the worker's own servers, in `ll` no socket at all.
+    /// No network. In `ns` there is an empty loopback for the worker's own servers, in `ll` no socket at all.
     None,
     /// These ports of the host's loopback. Tier `ns` only.
     Ports(Vec<u16>),
@@ -56,84 +56,84 @@ pub enum Network {
     Hosts(Vec<String>),
 }
 
-/// Credentials that live among the programs of a toolchain.
+/// Names of credentials that lie among the programs of a toolchain.
 const CREDENTIALS: [&str; 2] = ["credentials", "credentials.toml"];
 
-/// Directories of the system; a worker never gets to write them.
+/// The system's directories, which a worker may never write to.
 const SYSTEM: [&str; 13] = [
     "/bin", "/boot", "/dev", "/etc", "/lib", "/lib32", "/lib64", "/libx32", "/proc", "/run", "/sbin", "/sys",
     "/usr",
 ];
 
-/// Where a worker finds the door that was made for its run, in a root directory of its own.
+/// The path of the door that was made for a worker's run, in a root directory of its own.
 pub const DOOR_SOCKET: &str = "/run/provost/worker.sock";
 
-/// Where a worker in a root directory of its own finds a home that is kept for later runs.
+/// The path of a home that is kept for later runs, in a root directory of its own.
 pub(super) const KEPT_HOME: &str = "/run/provost/home";
 
-/// The variable with the number of the socket that a worker inherits instead.
+/// The variable with the number of the socket that a worker inherits instead of [`DOOR_SOCKET`].
 pub const ENTRANCE_FD: &str = "PROVOST_WORKER_FD";
 
-/// How a worker reaches the door that was made for its run.
+/// The way in which a worker reaches the door that was made for its run.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum DoorSocket {
     /// A socket of the host, absolute and without symbolic links, that appears in the jail as
     /// [`DOOR_SOCKET`]. Tier `ns` only.
     Mounted(PathBuf),
-    /// A connected socket that is handed over at launch; the one descriptor above 2 that a worker ever has.
+    /// A connected socket that is handed over at launch; the only descriptor above 2 that a worker ever has.
     Inherited,
 }
 
-/// What a caller asks for. Paths were found by [`Root`](super::Root) and [`find_place`](super::find_place).
+/// A caller's request. Paths were found by [`Root`](super::Root) and [`find_place`](super::find_place).
 #[derive(Clone, Debug)]
 pub struct Draft {
     /// The program that is executed, recognised by device, inode and digest.
     pub program: Program,
-    /// Its arguments, without its own name.
+    /// The program's arguments, without its own name.
     pub args: Vec<String>,
-    /// All variables that it sees; it inherits none.
+    /// All variables of the worker; it inherits none.
     pub environment: Environment,
-    /// Where it starts: one of `writable`, or a directory beneath one.
+    /// The directory in which the worker starts: one of `writable`, or a directory beneath one.
     pub cwd: ResolvedPath,
-    /// Directories that it may change. At least one.
+    /// Directories that the worker may change. At least one.
     pub writable: Vec<ResolvedPath>,
-    /// Directories and files that it may read besides the system's.
+    /// Directories and files that the worker may read in addition to the system's.
     pub read_only: Vec<ResolvedPath>,
-    /// Paths beneath each of `writable` that stay read-only, besides git's and the agents' settings.
+    /// Paths beneath each of `writable` that stay read-only, in addition to git's and the agents' settings.
     pub guards: Vec<Guard>,
     /// Whether `writable` is a copy, in which no program of the host looks for its settings.
     pub is_copy: bool,
-    /// What it may do with the repositories at the top of `writable`.
+    /// The worker's access to the repositories at the top of `writable`.
     pub git: Git,
-    /// The repositories that may be there; one more ends the run. `None` where it may make as many as it likes.
+    /// The repositories that may exist there; one more ends the run. `None` if the worker may make repositories.
     pub repositories: Option<Repositories>,
-    /// Whether git runs hooks there, and with them what manages hooks.
+    /// Whether git runs hooks there, and so do programs that manage hooks.
     pub hooks: GitHooks,
-    /// Files and directories beneath `read_only` and `writable` that it sees empty.
+    /// Files and directories beneath `read_only` and `writable` that the worker sees empty.
     pub hidden: Vec<PathBuf>,
-    /// Local sockets beneath `writable` and `read_only`, at which programs of the host listen. It sees empty
+    /// Local sockets beneath `writable` and `read_only`, at which programs of the host listen. The worker sees empty
     /// files.
     pub sockets: Vec<PathBuf>,
-    /// The network that it may reach.
+    /// The network that the worker may reach.
     pub network: Network,
-    /// Ports of the jail's own loopback at which it finds that. Listeners are made there and handed to the
-    /// daemon, which answers; nothing else leads out of the jail's network.
+    /// Ports of the jail's own loopback at which the worker finds its network. The supervisor makes listeners there and hands them
+    /// to the daemon, which answers; no other way leads out of the jail's network.
     pub outlets: Vec<u16>,
-    /// Files that it finds in its home.
+    /// Files for the worker's home.
     pub home_files: Vec<HomeFile>,
-    /// A folder that is its home and stays for later runs, at `/run/provost/home`. Tier `ns` only, and without `home_files`.
+    /// The folder that is the worker's home and stays for later runs, at `/run/provost/home`. Tier `ns` only, and without `home_files`.
     pub kept_home: Option<ResolvedPath>,
-    /// How it is confined.
+    /// The tier of the jail.
     pub tier: Tier,
-    /// The bounds of what it may use.
+    /// The worker's limits.
     pub limits: Limits,
-    /// Its way to the daemon; without one there is none.
+    /// The worker's way to the daemon; `None` if it has none.
     pub entrance: Option<DoorSocket>,
 }
 
 impl Draft {
-    /// A worker that starts in `workspace` and may change it: tier `ns`, no network, usual limits.
+    /// Makes a draft for a worker that starts in `workspace` and may change it: tier `ns`, no network, usual limits.
     pub fn new(program: Program, environment: Environment, workspace: ResolvedPath) -> Self {
         Self {
             program,
@@ -172,10 +172,10 @@ impl Draft {
         self.read_only.push(workspace);
     }
 
-    /// Checks everything that can be checked without looking at the disk.
+    /// Checks all that can be checked without reading the disk.
     ///
     /// # Errors
-    /// [`PlanRefused`] says what is too much, or missing.
+    /// [`PlanRefused`] names the part that is too much, or missing.
     pub fn check(self, forbidden_paths: &ForbiddenPaths) -> Result<Plan, PlanRefused> {
         self.check_places(forbidden_paths)?;
         self.check_network()?;
@@ -227,7 +227,7 @@ impl Draft {
         })
     }
 
-    /// An outlet needs a grant, a grant an outlet, and both a network namespace: Landlock knows ports and not
+    /// Checks that there are outlets exactly if there is a grant, and a network namespace with them: Landlock knows ports and not
     /// addresses, so that in `ll` a granted port would be that port of every machine in reach.
     fn check_network(&self) -> Result<(), PlanRefused> {
         let grants = self.network != Network::None;
@@ -280,8 +280,8 @@ impl Draft {
     }
 
     fn all_guards(&self) -> Vec<(PathBuf, Missing)> {
-        // OpenCode ends where it finds a folder of this name, and bears an empty file. Elsewhere folders
-        // stay: they are moved there and need not be made.
+        // OpenCode ends if it finds a folder of this name, and accepts an empty file. For other names
+        // folders stay: they are moved there and need not be made.
         let is_file = |path: &str| self.is_copy && path.starts_with("opencode.json");
         let kind = |path: &str| if is_file(path) { Missing::File } else { Missing::Directory };
         let settings = later::stood_in_for(self.hooks).map(|path| (path, kind(path)));
@@ -298,8 +298,8 @@ impl Draft {
         }
         guards.sort();
         guards.dedup_by(|a, b| a.0 == b.0);
-        // Sorted, so that a folder comes before the paths in it. A path in a guarded folder gets no mount of
-        // its own: that would be lost when a program outside replaces the file.
+        // The list is sorted, so that a folder comes before the paths in it. A path in a guarded folder gets no mount of
+        // its own: it would be lost when a program outside replaces the file.
         let mut outermost: Vec<(PathBuf, Missing)> = Vec::new();
         for (path, missing) in guards {
             let is_held =
@@ -316,13 +316,13 @@ fn overlap(a: &Path, b: &Path) -> bool {
     a.starts_with(b) || b.starts_with(a)
 }
 
-/// Whether a directory is a home directory or holds some.
+/// Checks whether a directory is a home directory or contains one.
 fn is_home(path: &Path, home: &Path) -> bool {
     let parts = path.components().count();
     home.starts_with(path) || path == Path::new("/root") || (path.starts_with("/home") && parts <= 3)
 }
 
-/// The paths against which a plan is checked.
+/// The paths that a plan is checked against.
 #[derive(Clone, Debug)]
 pub struct ForbiddenPaths {
     /// The user's home directory, without symbolic links. The worker gets an empty one at the same path.
@@ -332,16 +332,16 @@ pub struct ForbiddenPaths {
     pub forbidden: Vec<PathBuf>,
 }
 
-/// Why a draft did not become a plan. Safe to show.
+/// The reason why a draft did not become a plan. Safe to show.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum PlanRefused {
-    /// The root of the file system, or a home directory.
+    /// The root of the file system, or a home directory, was named.
     #[error("{0}: a worker is never given a whole home directory or file system; name a folder in it")]
     TooWide(PathBuf),
-    /// A directory of the system.
+    /// A directory of the system was to be writable.
     #[error("{0}: a worker never gets to change the system")]
     System(PathBuf),
-    /// State, configuration or sockets of the daemon.
+    /// State, configuration or sockets of the daemon overlap.
     #[error("{path}: overlaps {own}, which belongs to provost itself")]
     OurOwn {
         /// The path that the draft asked for.
@@ -352,37 +352,37 @@ pub enum PlanRefused {
     /// The worker could replace its own program.
     #[error("{0}: the worker's program lies in a directory that it may change; install it elsewhere")]
     ProgramInWorkspace(PathBuf),
-    /// Nothing to write, or a start outside of it.
+    /// No directory is writable, or the worker would start outside of all writable ones.
     #[error("{0}: is not beneath a directory that the worker may change")]
     Directory(PathBuf),
-    /// Not text, or relative.
+    /// A path is not text, or is relative.
     #[error("{0:?}: is not a path that a jail can hold")]
     Spelling(PathBuf),
-    /// An argument that contains a zero byte.
+    /// An argument contains a zero byte.
     #[error("an argument of the worker contains a zero byte")]
     Argument,
-    /// A socket cannot be put into a root directory that is not the worker's own.
+    /// The door's socket cannot be mounted into a root directory that is not the worker's own.
     #[error("a worker of tier ll inherits its door; only tier ns has a place to mount one")]
     Entrance,
     /// A limit of zero is a mistake, not "no limit".
     #[error("every limit of a worker is above zero, and output is at most {OUTPUT_BYTES_MAX} bytes")]
     Limits,
-    /// A grant in tier `ll`.
+    /// A network grant was asked for in tier `ll`.
     #[error(
         "tier ll has no network of its own: a port that is granted there would be that port of every machine; \
          use tier ns, or take the worker's `network` away"
     )]
     NetworkInLl,
-    /// A grant in tier `job`.
+    /// A network grant was asked for in tier `job`.
     #[error(
         "tier job cannot wall a network in, so nothing can be granted there that is not open already; take the \
          worker's `network` away"
     )]
     NetworkInJob,
-    /// A home that would be kept where it cannot be, or with secrets in it.
+    /// A home cannot be kept in this tier, or would be kept with secrets in it.
     #[error("only in tier ns, and without secrets in files, a home is kept for later runs")]
     KeptHome,
-    /// Outlets and grants that do not fit together.
+    /// Outlets and grants do not fit together.
     #[error(
         "a worker's network needs 1 to {OUTLETS_MAX} different ports inside, and without a network there are none"
     )]
@@ -428,55 +428,55 @@ pub struct Plan {
 pub enum Topic {
     /// The program that is executed, and its digest.
     Program,
-    /// The directory in which it starts.
+    /// The directory in which the worker starts.
     Directory,
-    /// The directories that it may change.
+    /// The directories that the worker may change.
     Write,
-    /// What it may read besides the system's directories.
+    /// The paths that the worker may read in addition to the system's directories.
     Read,
-    /// What stays read-only inside of what it may change.
+    /// The paths that stay read-only inside of the worker's writable directories.
     Protected,
-    /// Its rights in repositories.
+    /// The worker's rights in repositories.
     Git,
-    /// The paths that it sees empty.
+    /// The paths that the worker sees empty.
     Masked,
-    /// Its home directory, and the files that it finds there.
+    /// The worker's home directory, and the files that it finds there.
     Home,
-    /// The names (never the values) of its variables.
+    /// The names (never the values) of the worker's variables.
     Environment,
-    /// The network that it may reach.
+    /// The network that the worker may reach.
     Network,
-    /// Its way to the daemon.
+    /// The worker's way to the daemon, if it has one.
     Door,
-    /// How it is confined.
+    /// The tier of the worker's jail.
     Tier,
-    /// The bounds of what it may use.
+    /// The worker's limits.
     Limits,
 }
 
 impl Plan {
-    /// How the worker is confined.
+    /// Returns the tier of the jail.
     pub fn tier(&self) -> Tier {
         self.tier
     }
 
-    /// The directories that the worker may change.
+    /// Returns the directories that the worker may change.
     pub fn writable(&self) -> &[ResolvedPath] {
         &self.writable
     }
 
-    /// The program that is executed, with the digest that it had when it was found.
+    /// Returns the program that is executed, with the digest that it had when it was found.
     pub fn program(&self) -> &Program {
         &self.program
     }
 
-    /// The bounds of the worker.
+    /// Returns the worker's limits.
     pub fn limits(&self) -> &Limits {
         &self.limits
     }
 
-    /// Makes one step of the setup fail, to try that nothing runs then. Only programs built for debugging have
-    /// this, and only they heed it.
+    /// Makes one step of the setup fail, to check that nothing runs then. Only programs built for debugging have
+    /// this, and only they obey it.
     #[cfg(debug_assertions)]
     #[must_use]
     pub fn failing_at(mut self, step: Step) -> Self {
@@ -484,8 +484,8 @@ impl Plan {
         self
     }
 
-    /// Leaves layers of the jail out, to see what they are for. Only programs built for debugging or for
-    /// measuring have this, and only their own supervisors heed it; `provost` refuses such a plan.
+    /// Leaves layers of the jail out, to see the purpose of each. Only programs built for debugging or for
+    /// measuring have this, and only their own supervisors obey it; `provost` refuses such a plan.
     #[cfg(any(debug_assertions, feature = "layers-off"))]
     #[must_use]
     pub fn without(mut self, layers: &[Layer]) -> Self {
@@ -493,13 +493,13 @@ impl Plan {
         self
     }
 
-    /// Whether a layer is to be left out. Never, in programs as they are released.
+    /// Checks whether a layer is left out. Never true in released programs.
     #[cfg(any(target_os = "linux", windows))]
     pub(super) fn lacks(&self, layer: Layer) -> bool {
         cfg!(any(debug_assertions, feature = "layers-off")) && self.without.contains(&layer)
     }
 
-    /// The plan in words, one line per fact, for `explain` and for approvers.
+    /// Returns the plan in words, one line for each fact, for `explain` and for approvers.
     pub fn describe(&self) -> Vec<(Topic, String)> {
         let mut lines = vec![
             (

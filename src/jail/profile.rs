@@ -1,6 +1,6 @@
-//! A worker of the configuration: how its command is made, confined and read.
+//! A worker of the configuration: the making of its command, its confinement, and the reading of its output.
 //!
-//! DevIt 1.10, `[workers.<id>]` of type `cli`. Pure data; the plan for one run is made from it in `plan`.
+//! DevIt 1.10, `[workers.<id>]` of type `cli`. Pure data; `plan` makes the plan of one run from it.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -9,99 +9,99 @@ use super::guards::Git;
 use super::transcript::Reader;
 use provost_base::{AgentId, Digest, Json, RepoPath, Ttl};
 
-/// How a worker's standard output is read.
+/// The format of a worker's standard output.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ParseMode {
-    /// All of it is one JSON value, or else its last line that is one.
+    /// The whole output is one JSON value, or else its last line that is one.
     Json,
-    /// All of it is text.
+    /// The whole output is text.
     Text,
 }
 
 /// A worker that is a command.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Profile {
-    /// The name tasks are delegated to.
+    /// The name that tasks are delegated to.
     pub id: AgentId,
     /// The executable, absolute.
     pub program: PathBuf,
     /// Arguments with placeholders; without `{goal}` (or an agent's `{prompt}`) among them, the goal becomes
     /// the last one.
     pub args: Vec<String>,
-    /// How its output is read.
+    /// The format of the worker's output.
     pub parse: ParseMode,
-    /// Set for a worker that is spoken to over its standard input and output.
+    /// The call, for a worker that speaks MCP over its standard input and output.
     pub mcp: Option<McpCall>,
-    /// Set for an agent that is spoken to in the Agent Client Protocol.
+    /// The session, for an agent that speaks the Agent Client Protocol.
     pub acp: Option<AcpSession>,
-    /// Where it works, relative to the workspace, with placeholders; otherwise where the task says.
+    /// The folder where the worker works, relative to the workspace, with placeholders; `None` if the task decides.
     pub working_dir: Option<String>,
     /// Longest run; a task may ask for less.
     pub timeout: Ttl,
     /// Longest output kept in a result, in bytes.
     pub response_bytes_max: Option<usize>,
-    /// The model used when a task names none.
+    /// The model for tasks that name none.
     pub default_model: Option<String>,
-    /// The models a task may name; empty means any.
+    /// The models that a task may name; empty means any.
     pub allowed_models: Vec<String>,
     /// Extra environment, by name.
     pub env: BTreeMap<String, String>,
-    /// Secrets that it may be given: the name, and the digest of how.
+    /// Secrets that the worker may get: each with its name and the digest of the way in which it is given.
     pub secrets: Vec<(String, Digest)>,
-    /// Folders outside the workspace that it may read (toolchains).
+    /// Folders outside the workspace that the worker may read (toolchains).
     pub read_only: Vec<PathBuf>,
-    /// Paths in the workspace that stay read-only for it, besides the usual.
+    /// Paths in the workspace that stay read-only for the worker, in addition to the usual ones.
     pub protect: Vec<RepoPath>,
-    /// Command lines that are run outside of any jail, in the workspace: what they name there stays
+    /// Command lines that run outside of any jail, in the workspace: the files that they name there stay
     /// read-only, too.
     pub run_outside: Vec<String>,
-    /// What it may do with the repository that it works in; with that of a copy it does what it likes.
+    /// The worker's access to the repository that it works in; in a copy's repository it may do anything.
     pub git: Git,
-    /// Whether its tasks work in the workspace or in a copy.
+    /// Whether the worker's tasks work in the workspace or in a copy.
     pub copies: Copies,
-    /// What it may use, other than the usual.
+    /// The worker's limits, if they differ from the usual ones.
     pub bounds: Bounds,
-    /// Set for one that editors ask.
+    /// Set for an agent that editors ask.
     pub agent: Option<AsAgent>,
 }
 
-/// Where the tasks of a worker work.
+/// The place where the tasks of a worker work.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Copies {
-    /// In the workspace itself.
+    /// The workspace itself.
     #[default]
     No,
-    /// In a copy of their directory, which is thrown away.
+    /// A copy of their directory, which is thrown away.
     Thrown,
-    /// In a private copy, whose changes are kept until they are applied.
+    /// A private copy, whose changes are kept until they are applied.
     Kept,
-    /// In a git work tree on a branch of its own, on which its changes are committed.
+    /// A git work tree on a branch of its own, on which its changes are committed.
     WorkTree,
 }
 
-/// What is different for a worker that is an agent of the configuration.
+/// The additional settings of a worker that is an agent of the configuration.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct AsAgent {
-    /// Whether its goal is what it reads on its standard input; otherwise it is an argument.
+    /// Whether the agent reads its goal on its standard input; otherwise the goal is an argument.
     pub by_stdin: bool,
-    /// How its standard output is read.
+    /// The format of the agent's standard output.
     pub reader: Reader,
-    /// Whether what it changes in its copy is kept.
+    /// Whether the agent's changes in its copy are kept.
     pub edits: bool,
-    /// Tasks of it that run at the same time.
+    /// The number of the agent's tasks that may run at the same time.
     pub parallel: u32,
 }
 
-/// How a session of an agent that speaks ACP is set up.
+/// The settings of a session of an agent that speaks ACP.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct AcpSession {
-    /// The id of the mode that is set; without one, the mode that asks, where the agent has one.
+    /// The id of the mode to set; `None` for the mode that asks, if the agent has one.
     pub mode: Option<String>,
-    /// The id of the way by which it is signed in; without one, a way by a key in its environment.
+    /// The id of the method to sign in; `None` for a method by a key in the agent's environment.
     pub sign_in: Option<String>,
 }
 
-/// How a worker that speaks MCP is called. DevIt 1.10, "mcp worker".
+/// The call of a worker that speaks MCP. DevIt 1.10, "mcp worker".
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct McpCall {
     /// The name of the tool that is called.
@@ -110,10 +110,10 @@ pub struct McpCall {
     pub arguments: Json,
 }
 
-/// What a worker may use; where nothing is said, the usual of [`Limits`](super::Limits).
+/// A worker's own limits; `None` stands for the usual one of [`Limits`](super::Limits).
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Bounds {
-    /// Largest data segment of one process, in bytes; also the most memory of all of them together.
+    /// Largest data segment of one process, in bytes; also the most memory of all processes together.
     pub memory: Option<u64>,
     /// Most processes and threads.
     pub processes: Option<u32>,
@@ -125,15 +125,15 @@ pub struct Bounds {
     pub tmp_bytes: Option<u64>,
     /// Most processor time of one process, in seconds.
     pub cpu_seconds: Option<u64>,
-    /// By how much its directories may grow during a run, in bytes.
+    /// By how much the worker's directories may grow during a run, in bytes.
     pub growth_bytes: Option<u64>,
-    /// By how many files and directories.
+    /// By how many files and directories the worker's directories may grow.
     pub growth_entries: Option<u64>,
 }
 
 const GOAL: &str = "{goal}";
 
-/// What the placeholders of one run stand for.
+/// The values of the placeholders of one run.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Fill<'a> {
     /// `{goal}`, and an agent's `{prompt}`.
@@ -142,14 +142,14 @@ pub struct Fill<'a> {
     pub workspace: &'a str,
     /// `{task_id}`.
     pub task_id: &'a str,
-    /// `{model}`, when one could be resolved.
+    /// `{model}`, if there is one.
     pub model: Option<&'a str>,
 }
 
-/// Why a command could not be made from a profile.
+/// The reason why no command could be made from a profile.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum BadRun {
-    /// `{model}` is used and neither task, context nor profile names one.
+    /// `{model}` is used, and neither task, context nor profile names a model.
     #[error("worker {worker} needs a model: name one in the task or set default_model")]
     NoModel {
         /// The worker's name in the configuration.
@@ -162,22 +162,22 @@ pub enum BadRun {
         worker: AgentId,
         /// The model that the task names.
         model: String,
-        /// The models that would be accepted, in words.
+        /// The accepted models, in words.
         allowed: String,
     },
 }
 
 impl Profile {
-    /// What an allowed run is bound to: the executable's content, and everything that says how it is started. A
-    /// worker that is configured otherwise afterwards is another one.
+    /// Returns the digest that an allowed run is bound to: of the executable's content, and of all settings of its start. A
+    /// worker whose configuration has changed since is another worker.
     pub fn fingerprint(&self, program: Digest) -> Digest {
-        // Every field is in the debugging text, in a fixed order; it is hashed and never shown. What is run
-        // elsewhere takes something away from a worker and gives it nothing.
+        // Every field is in the debugging text, in a fixed order; it is hashed and never shown. `run_outside` is left out: it
+        // takes rights away from a worker and gives it none.
         let own = Self { run_outside: Vec::new(), ..self.clone() };
         Digest::of_fields([program.as_bytes().as_slice(), format!("{own:?}").as_bytes()])
     }
 
-    /// The same worker with another program in its place, which is given no goal, no model and no secrets,
+    /// Returns the same worker with another program in its place, which gets no goal, no model and no secrets,
     /// and whose output is lines of text. Its confinement, environment and bounds stay.
     #[must_use]
     pub fn instead(&self, program: PathBuf) -> Self {
@@ -196,10 +196,10 @@ impl Profile {
         }
     }
 
-    /// The model of a run: the task's, else its context's, else the default.
+    /// Returns the model of a run: the task's, or else its context's, or else the default.
     ///
     /// # Errors
-    /// [`BadRun::ModelNotAllowed`] when it is not among [`Profile::allowed_models`].
+    /// [`BadRun::ModelNotAllowed`] if it is not among [`Profile::allowed_models`].
     pub fn model(&self, asked: Option<&str>, context: Option<&str>) -> Result<Option<String>, BadRun> {
         let named = |it: Option<&str>| it.map(str::trim).filter(|it| !it.is_empty()).map(str::to_owned);
         let model = named(asked).or_else(|| named(context)).or_else(|| self.default_model.clone());
@@ -212,7 +212,7 @@ impl Profile {
         }
     }
 
-    /// The arguments of a run. Nothing is split or interpreted: each stays one argument.
+    /// Returns the arguments of a run. No argument is split or interpreted.
     ///
     /// # Errors
     /// [`BadRun::NoModel`].
@@ -223,20 +223,20 @@ impl Profile {
         }
         let prompt = |arg: &String| self.agent.is_some() && arg.contains("{prompt}");
         let placed = || self.args.iter().any(|arg| arg.contains("{goal}") || prompt(arg));
-        // One that is spoken to hears its goal in the call.
+        // A worker that speaks MCP or ACP gets its goal in the call.
         if self.mcp.is_none() && self.acp.is_none() && !self.reads_its_goal() && !placed() {
             args.push(fill.goal.to_owned());
         }
         Ok(args)
     }
 
-    /// Whether its goal comes on its standard input.
+    /// Checks whether the worker reads its goal on its standard input.
     pub fn reads_its_goal(&self) -> bool {
         self.agent.is_some_and(|it| it.by_stdin)
     }
 
-    /// One text with its placeholders replaced, in a single pass, so that a goal that contains `{model}` is
-    /// left as it is.
+    /// Returns a text with its placeholders replaced, in a single pass, so that a goal that contains `{model}`
+    /// stays as it is.
     ///
     /// # Errors
     /// [`BadRun::NoModel`].

@@ -1,6 +1,6 @@
-//! Which repositories lie in what a worker may change, and how one more is recognised.
+//! The repositories in a worker's writable directories, and the recognition of a new one.
 //!
-//! Git runs what a repository's own files name, wherever it meets one: in a folder that a prompt or an editor
+//! Git runs the programs that a repository's own files name, wherever it meets one: in a folder that a prompt or an editor
 //! looks into, or behind a link in an index. So a worker may make none in a workspace, and the supervisor
 //! that watches it ends the run when there is one more. A work tree that a person has added meanwhile is
 //! recognised by its entry in the repository that it belongs to, which no worker can write.
@@ -18,22 +18,22 @@ use serde::{Deserialize, Serialize};
 #[cfg(unix)]
 use provost_base::{limits::PATH_LEN_MAX, plain_path};
 
-/// The repositories that are there before a run.
+/// The repositories that exist before a run.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Repositories {
-    /// Where each is: its folder or file `.git`.
+    /// The path of each: its folder or file `.git`.
     pub known: BTreeSet<PathBuf>,
     /// The folder of the workspace's own repository, if no worker can write there.
     pub own: Option<PathBuf>,
 }
 
-/// Whether git takes a file or folder of this name for a repository, in file systems of every kind.
+/// Checks whether git takes a file or folder of this name for a repository, on any kind of file system.
 pub fn is_repository_name(name: &[u8]) -> bool {
     name.eq_ignore_ascii_case(b".git")
 }
 
-/// What git asks of a folder before it takes it for a repository, gathered name by name: a head, and objects and
-/// references of its own or of another one.
+/// The parts by which git recognises a folder as a repository, collected name by name: a head, and objects and
+/// references of its own or of another repository.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct RepositoryParts {
     head: bool,
@@ -43,7 +43,7 @@ pub struct RepositoryParts {
 }
 
 impl RepositoryParts {
-    /// One more name in the folder.
+    /// Adds one more name in the folder.
     pub fn add(&mut self, name: &[u8]) {
         self.head |= name == b"HEAD";
         self.objects |= name == b"objects";
@@ -51,7 +51,7 @@ impl RepositoryParts {
         self.common |= name == b"commondir";
     }
 
-    /// Whether git takes the folder for a repository, whatever it is called.
+    /// Checks whether git takes the folder for a repository, by its parts alone.
     pub fn are_a_repository(self) -> bool {
         self.head && (self.common || (self.objects && self.refs))
     }
@@ -59,15 +59,15 @@ impl RepositoryParts {
 
 #[cfg(unix)]
 impl Repositories {
-    /// The same of a folder with all parts of a repository that is not called `.git`: git obeys it for each
-    /// program that is started in it or below it. What lies in a repository is no other one.
+    /// Checks whether a folder with all parts of a repository, but another name than `.git`, is new: git obeys it for each
+    /// program that starts in it or below it. A folder inside of a repository is not another one.
     pub fn is_one_more_folder(&self, at: &Path) -> bool {
         let is_inside = at.iter().any(|name| is_repository_name(name.as_encoded_bytes()));
         !is_inside && !self.known.iter().any(|known| at.starts_with(known))
     }
 
-    /// Whether what is at `at`, under this name in this folder, is a repository that was not there before. An
-    /// empty folder is none yet, and what has gone since it was seen is none any more.
+    /// Checks whether the entry `name` of a folder, at the path `at`, is a repository that was not there before. An
+    /// empty folder is none yet, and an entry that has vanished since it was seen is none any more.
     pub fn is_one_more(&self, folder: BorrowedFd<'_>, name: &CStr, at: &Path) -> bool {
         is_repository_name(name.to_bytes())
             && !self.known.contains(at)
@@ -75,7 +75,7 @@ impl Repositories {
             && !self.is_own_work_tree(folder, name, at)
     }
 
-    /// Whether a file leads to an entry of our own repository that leads back to it.
+    /// Checks whether a file leads to an entry of our own repository that leads back to it.
     fn is_own_work_tree(&self, folder: BorrowedFd<'_>, name: &CStr, at: &Path) -> bool {
         let leads_back = || {
             let trees = self.own.as_ref()?.join("worktrees");
@@ -98,7 +98,7 @@ fn directory_flags() -> OFlags {
 #[cfg(unix)]
 fn is_empty(folder: BorrowedFd<'_>, name: &CStr) -> bool {
     let opened = rustix::fs::openat(folder, name, directory_flags(), Mode::empty());
-    // It has gone since it was seen, as the stand-in of another run in a folder below does.
+    // The entry has vanished since it was seen, as the placeholder of another run in a folder below does.
     if opened.as_ref().is_err_and(|err| *err == rustix::io::Errno::NOENT) {
         return true;
     }
@@ -107,7 +107,7 @@ fn is_empty(folder: BorrowedFd<'_>, name: &CStr) -> bool {
     listed.is_ok_and(|mut all| all.all(|it| it.is_ok_and(|it| is_dot(it.file_name().to_bytes()))))
 }
 
-/// The one line of a short file; through no link, and without waiting for a pipe.
+/// Returns the one line of a short file; follows no link, and does not wait for a pipe.
 #[cfg(unix)]
 fn line_of(folder: BorrowedFd<'_>, name: &CStr) -> Option<String> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;

@@ -1,8 +1,8 @@
 //! Directories and programs, found once and recognised again.
 //!
-//! A path is looked up through a directory handle, never by joining strings, and what was found is remembered
+//! A path is looked up through a directory handle, never by joining strings, and the result is remembered
 //! by device and inode. The supervisor opens it again without following any symbolic link and refuses to start
-//! the worker when it finds something else: whatever was swapped in between changes nothing.
+//! the worker if it finds another file: swapping files in between has no effect.
 #![forbid(unsafe_code)]
 
 use std::fs::File;
@@ -18,27 +18,27 @@ use sha2::{Digest as _, Sha256};
 use super::file;
 use provost_base::{Digest, RepoPath};
 
-/// Why a directory or a program was turned down. Safe to show to the caller that named it.
+/// The reason why a directory or a program was refused. Safe to show to the caller that named it.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum RootRefused {
-    /// Nothing there, or not for us.
+    /// The path does not exist, or this user may not open it.
     #[error("{path}: {cause}")]
     Unreachable {
-        /// As it was asked for.
+        /// The path that the caller named.
         path: String,
-        /// The system's word for it.
+        /// The system's error, in words.
         cause: String,
     },
     /// A symbolic link or `..` leads out of the root.
     #[error("{0}: leads out of the repository")]
     LeadsOut(String),
-    /// A file, pipe, socket or device where a directory is needed.
+    /// A file, pipe, socket or device is in the place of a directory.
     #[error("{0}: is not a directory")]
     NotADirectory(String),
-    /// A worker's program is a regular file that may be executed, and that not every user may write.
+    /// The path is no program: a worker's program is a regular file that may be executed, and that not every user may write.
     #[error("{path}: {why}")]
     NotAProgram {
-        /// As it was asked for.
+        /// The path that the caller named.
         path: String,
         /// The fault, as a part of a sentence.
         why: &'static str,
@@ -58,17 +58,17 @@ pub struct ResolvedPath {
 }
 
 impl ResolvedPath {
-    /// Absolute, without symbolic links.
+    /// Returns the absolute path, without symbolic links.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Number of the device.
+    /// Returns the number of the device.
     pub fn dev(&self) -> u64 {
         self.dev
     }
 
-    /// Number of the inode on that device.
+    /// Returns the number of the inode on that device.
     pub fn ino(&self) -> u64 {
         self.ino
     }
@@ -87,14 +87,14 @@ impl ResolvedPath {
     }
 }
 
-/// The repository (or whatever the user opened), held by handle.
+/// The repository (or another directory that the user opened), held by handle.
 #[derive(Debug)]
 pub struct Root {
     dir: Dir,
     place: ResolvedPath,
 }
 
-/// A directory beneath a [`Root`], held open so that its inode is not given to another one.
+/// A directory beneath a [`Root`], held open so that no other directory gets its inode number.
 #[derive(Debug)]
 pub struct Resolved {
     place: ResolvedPath,
@@ -102,23 +102,23 @@ pub struct Resolved {
 }
 
 impl Resolved {
-    /// Where it is, and how it is recognised again.
+    /// Returns the path, device and inode of the directory.
     pub fn place(&self) -> &ResolvedPath {
         &self.place
     }
 
-    /// To read beneath it.
+    /// Returns the handle, for reading beneath it.
     pub fn handle(&self) -> &Dir {
         &self.handle
     }
 }
 
 impl Root {
-    /// Opens the directory that everything else is found beneath. Symbolic links on the way to it are followed,
+    /// Opens the directory beneath which all others are found. Follows symbolic links on the way to it,
     /// since the user named it.
     ///
     /// # Errors
-    /// [`RootRefused`] when it is not a directory that can be opened.
+    /// [`RootRefused`] if it is not a directory that can be opened.
     pub fn open(path: &Path) -> Result<Self, RootRefused> {
         let dir = Dir::open_ambient_dir(path, ambient_authority()).map_err(|e| match e.kind() {
             io::ErrorKind::NotADirectory => RootRefused::NotADirectory(path.display().to_string()),
@@ -128,21 +128,21 @@ impl Root {
         Ok(Self { dir, place })
     }
 
-    /// The place of the root directory.
+    /// Returns the place of the root directory.
     pub fn place(&self) -> &ResolvedPath {
         &self.place
     }
 
-    /// To read beneath it.
+    /// Returns the handle, for reading beneath it.
     pub fn handle(&self) -> &Dir {
         &self.dir
     }
 
-    /// Finds a directory beneath the root. Symbolic links that stay inside are followed.
+    /// Finds a directory beneath the root. Follows symbolic links that stay inside.
     ///
     /// # Errors
-    /// [`RootRefused::LeadsOut`] for a link that leaves the root, [`RootRefused::NotADirectory`] for anything
-    /// else than a directory (a pipe is not waited for), [`RootRefused::Unreachable`] otherwise.
+    /// [`RootRefused::LeadsOut`] for a link that leaves the root, [`RootRefused::NotADirectory`] for any other kind of file
+    /// (without waiting for a pipe), [`RootRefused::Unreachable`] otherwise.
     pub fn resolve_dir(&self, path: &RepoPath) -> Result<Resolved, RootRefused> {
         let asked = if path.is_root() { Path::new(".") } else { Path::new(path.as_str()) };
         let handle = self.dir.open_dir(asked).map_err(|e| match e.kind() {
@@ -154,7 +154,7 @@ impl Root {
             _ => unreachable(asked, &e),
         })?;
         let place = ResolvedPath::of_dir(&handle, &self.place.path.join(asked))?;
-        // Only a directory that was moved out while it was being opened can fail this.
+        // This fails only if the directory was moved out while it was being opened.
         if !place.path.starts_with(&self.place.path) {
             return Err(RootRefused::LeadsOut(path.to_string()));
         }
@@ -165,13 +165,13 @@ impl Root {
 /// Finds a directory or file that the user's configuration names (a toolchain), following symbolic links.
 ///
 /// # Errors
-/// [`RootRefused::Unreachable`] with the system's word for it.
+/// [`RootRefused::Unreachable`] with the system's error.
 pub fn find_place(path: &Path) -> Result<ResolvedPath, RootRefused> {
     let opened = file::open(path).map_err(|e| unreachable(path, &e))?;
     ResolvedPath::of(&opened, path)
 }
 
-/// A worker's program, opened once and fingerprinted. While it is held, its inode belongs to it.
+/// A worker's program, opened once and fingerprinted. While this is held, no other file gets its inode number.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Program {
     asked: PathBuf,
@@ -191,29 +191,29 @@ impl PartialEq for Program {
 }
 
 impl Program {
-    /// The path as configured: what the program sees as its own name.
+    /// Returns the path as configured, which the program sees as its own name.
     pub fn asked(&self) -> &Path {
         &self.asked
     }
 
-    /// The place of the program, behind all links.
+    /// Returns the place of the program, with all links resolved.
     pub fn place(&self) -> &ResolvedPath {
         &self.place
     }
 
-    /// The digest of its content. An approval is for this content and no other.
+    /// Returns the digest of the program's content. An approval is for this content and no other.
     pub fn digest(&self) -> Digest {
         self.digest
     }
 
-    /// Whether the file that was fingerprinted still has the content that it had then. False for a program that
-    /// has travelled and lost its handle.
+    /// Checks whether the fingerprinted file still has the same content. False for a program that
+    /// was sent to another process and so has no handle.
     pub fn is_current(&self) -> bool {
         self.handle.as_deref().is_some_and(|file| self.is_unchanged(file).unwrap_or(false))
     }
 
-    /// Whether an open file is this program, unchanged: same device, inode, length and time of change. The time
-    /// of change is the kernel's own and cannot be set back.
+    /// Checks whether an open file is this program, unchanged: same device, inode, length and time of change. The kernel
+    /// itself sets the time of change, so that no program can set it back.
     pub(super) fn is_unchanged(&self, file: &File) -> io::Result<bool> {
         let now = file.metadata()?;
         let same = file::identity(file)? == (self.place.dev, self.place.ino);
@@ -224,7 +224,7 @@ impl Program {
 /// Opens, checks and fingerprints a worker's program.
 ///
 /// # Errors
-/// `RootRefused` for a relative path, for what is no executable regular file, and for a program that
+/// [`RootRefused`] for a relative path, for a file that is no executable regular file, and for a program that
 /// every user may write.
 pub fn resolve_program(path: &Path) -> Result<Program, RootRefused> {
     let refuse = |why| RootRefused::NotAProgram { path: path.display().to_string(), why };
@@ -252,7 +252,7 @@ pub fn resolve_program(path: &Path) -> Result<Program, RootRefused> {
         changed: file::stamp(&meta),
         handle: None,
     };
-    // Read to the end and still the same: the digest is of this content.
+    // The file was read to its end and has not changed: the digest is of this content.
     match program.is_unchanged(&file) {
         Ok(true) => Ok(Program { handle: Some(Arc::new(file)), ..program }),
         Ok(false) => Err(refuse("changed while it was being read")),

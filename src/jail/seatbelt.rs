@@ -4,10 +4,10 @@
 //! deny default, then allow: programs of its own, reading the system and what the plan names,
 //! writing to its directories and its private folder; then deny again: protected and masked paths
 //! ```
-//! Of two rules that fit, the later one counts. The names of protected paths fit in any spelling of upper and
+//! If two rules fit, the later one counts. The names of protected paths fit in any spelling of upper and
 //! lower case, since the file system of a Mac takes `.GIT` for `.git`.
 //!
-//! The callers refuse what a profile cannot do, or it is named in [`SEATBELT_LACKS`].
+//! The callers refuse plans that a profile cannot enforce; the other gaps are listed in [`SEATBELT_LACKS`].
 #![forbid(unsafe_code)]
 
 use std::fmt::Write as _;
@@ -16,7 +16,7 @@ use std::path::Path;
 use super::guards::Git;
 use super::plan::{Network, Plan};
 
-/// What a plan of tier `ll` promises and Seatbelt does not keep, for people who run workers on a Mac.
+/// The promises of tier `ll` that Seatbelt does not keep, for people who run workers on a Mac.
 pub const SEATBELT_LACKS: [&str; 6] = [
     "the worker has no door of its own to the daemon",
     "a process that leaves its group and its parent within a second can outlive the run",
@@ -26,7 +26,7 @@ pub const SEATBELT_LACKS: [&str; 6] = [
     "memory, temporary files and growth are watched, not walled in",
 ];
 
-/// What every worker may read: the system's programs, libraries and settings.
+/// The paths that every worker may read: the system's programs, libraries and settings.
 const READABLE: [&str; 12] = [
     "/Library/Apple",
     "/Library/Developer/CommandLineTools",
@@ -42,22 +42,22 @@ const READABLE: [&str; 12] = [
     "/Applications/Xcode.app/Contents/Developer",
 ];
 
-/// Single files and directories on the way to them; of a directory only its own entry.
+/// Single files, and directories on the way to readable ones: only the directory's own entry can be read.
 const READABLE_ALONE: [&str; 9] =
     ["/", "/dev/null", "/dev/random", "/dev/urandom", "/dev/zero", "/etc", "/private", "/tmp", "/var"];
 
-/// Services that the system's libraries need in every program. Not among them, and so denied: the keychain
-/// (SecurityServer, securityd), launchd, Apple events, the pasteboard, window and audio servers, and all others.
+/// Services that the system's libraries need in every program. All others are denied, such as the keychain
+/// (SecurityServer, securityd), launchd, Apple events, the pasteboard, window and audio servers.
 const SERVICES: [&str; 3] = [
     "com.apple.system.DirectoryService.libinfo_v1",
     "com.apple.system.notification_center",
     "com.apple.system.opendirectoryd.libinfo",
 ];
 
-/// The profile of a plan's worker; `scratch` is its private folder.
+/// Returns the profile of a plan's worker; `scratch` is its private folder.
 ///
 /// # Errors
-/// A sentence about what the plan asks for and this system cannot give.
+/// A sentence about the part of the plan that this system cannot enforce.
 pub fn seatbelt_profile(plan: &Plan, scratch: &Path) -> Result<String, String> {
     let mut text = String::from("(version 1)\n(deny default)\n");
     line(&mut text, "(allow process-exec*)(allow process-fork)");
@@ -91,7 +91,7 @@ fn reading(text: &mut String, plan: &Plan, scratch: &Path) {
     line(text, &format!("(allow file-read* {})", alone.join(" ")));
     let places = plan.read_only.iter().chain(&plan.writable).map(|place| place.path());
     for path in places.clone().chain([scratch, plan.program().place().path()]) {
-        // A process that resolves a path looks at each directory above it, and at nothing else in there.
+        // A process that resolves a path reads the metadata of each directory above it, and of no other entry there.
         for above in path.ancestors().skip(1) {
             line(text, &format!("(allow file-read-metadata (literal {}))", quoted(above.to_string_lossy())));
         }
@@ -103,7 +103,7 @@ fn reading(text: &mut String, plan: &Plan, scratch: &Path) {
     line(text, &format!("(allow file-read* (literal {}))", quoted(program.to_string_lossy())));
 }
 
-/// Protected paths, whether there or not, and everything on the way to them, which must not be renamed.
+/// Adds the rules for protected paths, existing or not, and for the directories on the way to them, which must not be renamed.
 fn protecting(text: &mut String, plan: &Plan) {
     let root_of = |path: &Path| {
         let above = plan.writable.iter().map(|place| place.path()).filter(|root| path.starts_with(root));
@@ -150,12 +150,12 @@ fn subpath(path: &Path) -> String {
     format!("(subpath {})", quoted(path.to_string_lossy()))
 }
 
-/// A string of the profile's language.
+/// Returns a string literal of the profile's language.
 fn quoted(text: impl AsRef<str>) -> String {
     format!("\"{}\"", text.as_ref().replace('\\', "\\\\").replace('"', "\\\""))
 }
 
-/// Every repository's folder or file below a folder, whether there or not.
+/// Returns an expression for every repository's folder or file below a folder, existing or not.
 fn repositories_below(root: &Path) -> String {
     let mut expression = String::from("^");
     for c in root.to_string_lossy().trim_end_matches('/').chars() {
@@ -164,7 +164,7 @@ fn repositories_below(root: &Path) -> String {
     format!("(regex #\"{expression}/(.*/)?\\.[gG][iI][tT](/.*)?$\")")
 }
 
-/// A path, the part below `root` in any spelling of upper and lower case; what may follow it is an expression.
+/// Returns an expression for a path, with the part below `root` in any case, followed by the expression `behind`.
 fn any_case(root: &Path, path: &Path, behind: &str) -> String {
     let below = path.strip_prefix(root).unwrap_or(path).to_string_lossy().into_owned();
     let mut expression = String::from("^");
@@ -176,7 +176,7 @@ fn any_case(root: &Path, path: &Path, behind: &str) -> String {
         let (lower, upper): (String, String) = (c.to_lowercase().collect(), c.to_uppercase().collect());
         match lower == upper || lower.chars().count() + upper.chars().count() != 2 {
             true => literal(&mut expression, c),
-            // Both are single letters, which mean nothing else in a class.
+            // Both are single letters without a special meaning in a class.
             false => {
                 let _infallible = write!(expression, "[{lower}{upper}]");
             }
@@ -185,10 +185,10 @@ fn any_case(root: &Path, path: &Path, behind: &str) -> String {
     format!("(regex #\"{expression}{behind}$\")")
 }
 
-/// One character that stands for itself in an expression, also between the quotes around it.
+/// Appends one character that stands for itself in an expression, also between the quotes around it.
 fn literal(expression: &mut String, c: char) {
     match c {
-        // The quotes of an expression know no escape, but a class may hold its number.
+        // The quotes of an expression have no escape, but the character's number may stand for it.
         '"' => expression.push_str("\\x22"),
         '.' | '\\' | '+' | '*' | '?' | '(' | ')' | '[' | ']' | '{' | '}' | '^' | '$' | '|' => {
             expression.push('\\');

@@ -1,10 +1,10 @@
-//! What an agent says while it works: its answer so far, how much it has done, what it has used, and lines
+//! The output of an agent while it works: its answer so far, its progress, its use of tokens, and lines
 //! for people.
 //!
-//! Some agents write messages, a JSON object a line; others write text. All of it is hostile: a line has a
-//! bound, what is no message is a line for people, and nothing that could act on a terminal comes through.
-//! Bytes are taken as they come; what a [`LiveOutput`](super::LiveOutput) could not keep is a gap, and said
-//! to be one.
+//! Some agents write messages, one JSON object on each line; others write text. All of it is hostile: a line has a
+//! bound, a line that is no message is a line for people, and no sign that could act on a terminal comes through.
+//! Bytes are taken as they come; bytes that a [`LiveOutput`](super::LiveOutput) could not keep are a gap, and
+//! reported as one.
 #![forbid(unsafe_code)]
 
 mod acp;
@@ -25,7 +25,7 @@ use provost_base::limits::{
     ANSWER_BYTES_MAX, STREAM_LINE_BYTES_MAX, STREAM_LOG_BYTES_MAX, STREAM_LOG_LINE_MAX,
 };
 
-/// How an agent's standard output is read.
+/// The format of an agent's standard output.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Reader {
     /// Each line is text for people.
@@ -60,7 +60,7 @@ impl Reader {
     }
 }
 
-/// What an agent says that it has used. Claims, shown and never counted on.
+/// The use that an agent reports. These are claims: they are shown and never relied on.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Used {
     /// Tokens that the model has read.
@@ -71,7 +71,7 @@ pub struct Used {
     pub reasoning: Option<u64>,
     /// Tokens that came out of the service's cache.
     pub cache_read: Option<u64>,
-    /// Tokens that were put into it.
+    /// Tokens that were written to that cache.
     pub cache_write: Option<u64>,
     /// The price in US dollars.
     pub cost_usd: Option<f64>,
@@ -91,31 +91,31 @@ pub struct Transcript {
 #[derive(Debug, Default)]
 struct Line {
     bytes: Vec<u8>,
-    /// The rest of a line that is too long, or whose beginning is missing, is not looked at.
+    /// Whether the rest of the line is ignored, since it is too long, or its beginning is missing.
     skipping: bool,
 }
 
-/// All that the run has said so far, as it was understood.
+/// The parts of the run's output so far.
 #[derive(Debug, Default)]
 struct Said {
-    /// Text that is no message: all there is of an agent that writes text.
+    /// Text outside of messages: the whole output of an agent that writes text.
     text: String,
     /// The last message of the agent.
     answer: Option<String>,
-    /// Whether more of that message may come.
+    /// Whether the last message may go on.
     is_open: bool,
-    /// Whether the turn is over, so that what comes now answers nothing.
+    /// Whether the turn is over, so that later words are no part of an answer.
     is_over: bool,
-    /// What it has given as its result, which counts more.
+    /// The agent's explicit result, which takes precedence over its last message.
     result: Option<String>,
     failure: Option<Box<str>>,
     messages: u64,
     steps: u64,
     used: Used,
-    /// The same before the turn that goes on, of an agent that tells it for each turn.
+    /// The use before the present turn, for an agent that reports it for each turn.
     used_before: Used,
     model: Option<Box<str>>,
-    /// The difference that was told last.
+    /// The last difference that was reported.
     difference: Option<Digest>,
     log: VecDeque<String>,
     log_bytes: usize,

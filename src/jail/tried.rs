@@ -1,4 +1,4 @@
-//! Whether a worker really starts: a jail is built in a folder of its own, around a program that ends at once.
+//! Tries whether a worker really starts: builds a jail in a folder of its own, around a program that ends at once.
 #![forbid(unsafe_code)]
 
 use std::io;
@@ -12,13 +12,13 @@ use super::plan::{Draft, ForbiddenPaths, Tier};
 use super::root::{find_place, resolve_program};
 use provost_base::Ttl;
 
-/// Longer than a machine takes that has much else to do.
+/// The time limit of the trial, which is enough for a busy machine.
 const WITHIN: Ttl = Ttl::seconds_clamped(20);
 
 /// Runs a program that does nothing in a jail of this tier.
 ///
 /// # Errors
-/// What keeps a worker from starting, in words.
+/// The reason why no worker can start, in words.
 pub(super) async fn try_tier(supervisor: &Supervisor, tier: Tier) -> Result<(), String> {
     let folder = Folder::new().map_err(|e| format!("no folder can be made for it: {e}"))?;
     let (program, before) = provost_system::shell();
@@ -42,7 +42,7 @@ pub(super) async fn try_tier(supervisor: &Supervisor, tier: Tier) -> Result<(), 
     }
 }
 
-/// What no worker is given: a home, which need not be there for a trial.
+/// Returns the forbidden paths: a home, which need not exist for a trial.
 fn places() -> ForbiddenPaths {
     let home = provost_system::HOME.iter().find_map(std::env::var_os).map(PathBuf::from);
     let home = home.filter(|it| it.is_absolute()).map(|it| provost_system::real_path(&it).unwrap_or(it));

@@ -1,7 +1,7 @@
-//! Members that the languages' own types have. A call of one of them on something of unknown type is most
-//! likely a call of a list, a map or a string, so the graph makes no guess about it.
+//! Members of the languages' own types. A call of one of them on a value of unknown type is most
+//! likely a call on a list, a map or a string, so the graph makes no guess about it.
 
-/// Of arrays, strings, maps, sets, promises, functions, dates and expressions.
+/// Members of arrays, strings, maps, sets, promises, functions, dates and regular expressions.
 pub(super) const ECMA: &[&str] = &[
     "add",
     "all",
@@ -85,7 +85,7 @@ pub(super) const ECMA: &[&str] = &[
     "values",
 ];
 
-/// Of lists, dictionaries, sets, strings, bytes and files.
+/// Members of lists, dictionaries, sets, strings, bytes and files.
 pub(super) const PYTHON: &[&str] = &[
     "add",
     "append",
@@ -153,7 +153,7 @@ pub(super) const PYTHON: &[&str] = &[
     "zfill",
 ];
 
-/// Of options, results, iterators, collections, strings, cells, locks and numbers, and of the traits that most types have.
+/// Members of options, results, iterators, collections, strings, cells, locks and numbers, and of the traits that most types have.
 pub(super) const RUST: &[&str] = &[
     "all",
     "and_then",
@@ -328,7 +328,7 @@ pub(super) const RUST: &[&str] = &[
     "zip",
 ];
 
-/// Of errors, buffers, locks, contexts, readers, writers and tests, which nearly every package has.
+/// Members of errors, buffers, locks, contexts, readers, writers and tests, which nearly every package has.
 pub(super) const GO: &[&str] = &[
     "Add",
     "Bytes",
@@ -384,10 +384,10 @@ pub(super) const GO: &[&str] = &[
     "WriteString",
 ];
 
-/// Structs of C have no members that the language brings.
+/// None: structs of C have no members of the language's own.
 pub(super) const C: &[&str] = &[];
 
-/// Of containers, strings, streams, smart pointers, threads and times.
+/// Members of containers, strings, streams, smart pointers, threads and times.
 pub(super) const CPP: &[&str] = &[
     "append",
     "assign",

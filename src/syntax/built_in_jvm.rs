@@ -1,6 +1,6 @@
-//! Members that the types of the JVM's libraries and of those of .NET have, as in [`built_in`](super::built_in).
+//! Members of the types in the libraries of the JVM and of .NET, as in [`built_in`](super::built_in).
 
-/// Of objects, strings, numbers, collections, streams, optionals, futures, readers and writers.
+/// Members of objects, strings, numbers, collections, streams, optionals, futures, readers and writers.
 pub(super) const JAVA: &[&str] = &[
     "accept",
     "add",
@@ -176,7 +176,7 @@ pub(super) const JAVA: &[&str] = &[
     "write",
 ];
 
-/// Of objects, strings, numbers, collections, LINQ, tasks, streams and delegates.
+/// Members of objects, strings, numbers, collections, LINQ, tasks, streams and delegates.
 pub(super) const CSHARP: &[&str] = &[
     "Abs",
     "Add",
@@ -320,7 +320,7 @@ pub(super) const CSHARP: &[&str] = &[
     "Zip",
 ];
 
-/// Of objects, strings, numbers, collections, sequences, coroutines and scopes.
+/// Members of objects, strings, numbers, collections, sequences, coroutines and scopes.
 pub(super) const KOTLIN: &[&str] = &[
     "add",
     "addAll",

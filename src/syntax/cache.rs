@@ -1,4 +1,4 @@
-//! Readings that are kept: one per content, shared by all who ask.
+//! A cache of readings: one for each content, shared by all readers.
 //!
 //! The first thread that asks for a content parses it itself, without holding the lock; another one that asks
 //! for the same content waits for that thread alone. The least recently used reading is dropped first.
@@ -19,18 +19,18 @@ type Key = (Language, Digest);
 pub struct Cache {
     bytes_max: usize,
     state: Mutex<State>,
-    /// Told when a reading has come, or its reader has given up.
+    /// Notified when a reading is complete, or its reader has given up.
     done: Condvar,
 }
 
 #[derive(Default, Debug)]
 struct State {
     slots: HashMap<Key, Slot>,
-    /// Kept readings by when they were last used.
+    /// The cached readings, by the time of their last use.
     by_use: BTreeMap<u64, Key>,
     uses: u64,
     bytes: usize,
-    /// How many were read, ever.
+    /// The number of readings that were ever made.
     reads: u64,
 }
 
@@ -40,7 +40,7 @@ enum Slot {
     Reading,
     Kept {
         reading: Arc<Reading>,
-        /// The moment until which it is good; `None` if it is good for ever.
+        /// The moment until which the reading is valid; `None` if it is valid for ever.
         until: Option<Instant>,
         bytes: usize,
         used: u64,
@@ -139,7 +139,7 @@ impl Cache {
     }
 }
 
-/// How often a caller that waits for another's reading looks whether its own request was cancelled.
+/// How often a caller that waits for another's reading checks whether its own request was cancelled.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// The turn of the thread that reads a content; ends with that thread's work, also by a panic.

@@ -8,12 +8,12 @@ use provost_base::limits::{CLASSES_ABOVE_MAX, NAMESAKES_MAX, SCOPES_MAX};
 /// A place in a file from which a function or method is called.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Call {
-    /// The innermost function with a name around it, as a number in [`Reading::symbols`]; none for code of
-    /// the module. What happens in a callback belongs to the function in which it is written.
+    /// The innermost function with a name around it, as a number in [`Reading::symbols`]; `None` for code of
+    /// the module. A call in a callback belongs to the function in which the callback is written.
     pub caller: Option<u32>,
     /// The called function or method, as it is written.
     pub callee: Callee,
-    /// Where, in bytes, as on disk.
+    /// The position, in bytes, as on disk.
     pub at: u32,
 }
 
@@ -24,7 +24,7 @@ pub struct Callee {
     pub name: Box<str>,
     /// The expression before the name.
     pub receiver: Receiver,
-    /// How it is called.
+    /// The syntax of the call.
     pub form: Form,
 }
 
@@ -35,28 +35,28 @@ pub enum Receiver {
     None,
     /// The instance or class around: `this.f()`, `self.f()`, `cls.f()`.
     This,
-    /// The class above: `super.f()`, `super().f()`.
+    /// The base class: `super.f()`, `super().f()`.
     Super,
     /// Names: `a` of `a.f()`, `a.b` of `a.b.f()`.
     Path(Box<str>),
-    /// Names that begin at the top of the file, also where they mean something else at the call: `a` of `self::a::f()`; empty for
+    /// Names that begin at the top of the file, even if they mean something else at the call: `a` of `self::a::f()`; empty for
     /// the file itself.
     Within(Box<str>),
     /// An instance of the class of this name, as far as the file shows: `s.f()` after `s = new S()`.
     Instance(Box<str>),
-    /// A value of a type that the language brings: `[].f()`.
+    /// A value of one of the language's own types: `[].f()`.
     BuiltIn,
-    /// A value that may be of several classes, as far as the file shows, or of one that it does not show:
-    /// `s.f()` after `s = x ? new S() : new T()`, `new S().f()` in `function g(S) {}`. Nothing is guessed of
-    /// it.
+    /// A value that may be of several classes, as far as the file shows, or of an unknown one:
+    /// `s.f()` after `s = x ? new S() : new T()`, `new S().f()` in `function g(S) {}`. The graph makes no guess
+    /// about it.
     Several,
-    /// Nothing, and the name is that of a parameter or a variable: `f()` in `function g(f) {}`.
+    /// No receiver, and the name is that of a parameter or a variable: `f()` in `function g(f) {}`.
     Local,
     /// Anything else: `g().f()`, `this.a.f()` with an `a` of unknown type.
     Other,
 }
 
-/// How something is called.
+/// The syntax of a call.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Form {
     /// `f()`.
@@ -71,12 +71,12 @@ pub enum Form {
     Decorator,
 }
 
-/// That one symbol of a file calls another, or something that is not in the file. One per caller and callee.
+/// A call of one symbol by another, or by a symbol outside of the file. There is one edge for each caller and callee.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Edge<'a> {
     /// The calling symbol, as a number in [`Reading::symbols`].
     pub caller: u32,
-    /// The symbol that is called, or what stands for it outside of the file.
+    /// The called symbol, or its stand-in outside of the file.
     pub target: Target<'a>,
     /// The first such call in the file.
     pub call: &'a Call,
@@ -87,7 +87,7 @@ pub struct Edge<'a> {
 pub enum Target<'a> {
     /// A symbol of the same file: its number in [`Reading::symbols`], the first of its path.
     Here(u32),
-    /// Something of this name elsewhere; imports may tell where.
+    /// A symbol of this name elsewhere; imports may tell where.
     Elsewhere(&'a str),
 }
 
@@ -96,14 +96,14 @@ pub enum Target<'a> {
 pub(super) enum Near {
     /// A symbol of the file.
     Symbol(u32),
-    /// Something that a function around the caller has imported for itself.
+    /// An import of a function around the caller.
     Import {
         /// The function, as a number in [`Reading::symbols`].
         within: u32,
         /// The import, as a number in [`Reading::imports`].
         number: u32,
     },
-    /// Nothing of those: imported at the top, or not known.
+    /// Neither: imported at the top, or unknown.
     Nothing,
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Both are made in one pass over a node's tokens. Comments, blanks, line ends, trailing commas, the kind of
 //! quotes, separators between members of a type, a leading `|` and the parentheses around a lone parameter
-//! are the formatter's business and make no difference. The text keeps the source's words and spacing where
+//! depend on the formatter and make no difference. The text keeps the source's words and spacing if
 //! the form does not matter.
 
 use tree_sitter::{Node, TreeCursor};
@@ -13,19 +13,19 @@ use super::language::Table;
 /// The part of a node in the form of a signature.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Role {
-    /// Nothing in particular: it is its tokens.
+    /// No particular role: the node counts by its tokens.
     Plain,
-    /// A comment or a continued line: as good as a blank.
+    /// A comment or a continued line, which counts as a blank.
     Comment,
     /// A string literal in quotes.
     Text,
-    /// Taken as it is, blanks and all.
+    /// Kept unchanged, with its blanks.
     Verbatim,
     /// A number, in which upper and lower case are the same.
     Number,
-    /// Members with separators between them, of whichever kind: `{ a: string; b: number }`.
+    /// Members with separators between them, of any kind: `{ a: string; b: number }`.
     Members,
-    /// One of several, with a separator that may also lead.
+    /// One of several alternatives, with a separator that may also lead.
     Choice,
     /// `<` and `>` are brackets here.
     Angles,
@@ -35,16 +35,16 @@ pub(super) enum Role {
     Arrow,
     /// Has a name that may be written in quotes: `"a": string`.
     Named,
-    /// Declares a name, which is for people who read and makes no difference: the `key` of `const char *key`.
+    /// Declares a name, which is for readers and makes no difference: the `key` of `const char *key`.
     Declares,
 }
 
 /// Where the walk over a signature's nodes is.
 struct Level {
     role: Role,
-    /// Nothing of it was written yet.
+    /// Whether none of its members was written yet.
     first: bool,
-    /// The separator that was met after its last member.
+    /// The separator that was found after its last member.
     separator: Option<char>,
 }
 
@@ -54,9 +54,9 @@ pub(super) struct Scribe<'a> {
     table: &'static Table,
     text: String,
     canon: String,
-    /// Where the last token ended; none at the beginning and after words of our own.
+    /// The end of the last token; `None` at the beginning and after words of our own.
     end: Option<usize>,
-    /// A comma that is written once something other than its bracket's end follows.
+    /// A comma that is written once a token other than the closing bracket follows.
     comma: Option<(usize, usize)>,
     /// Whether blanks after the last token are dropped.
     open: bool,

@@ -1,4 +1,4 @@
-//! Names by which others know what a file defines: those of its namespace and its own.
+//! Full names, by which other files know a file's definitions: the namespace's name and their own.
 
 use super::walk::Walk;
 use super::{Export, Exported};

@@ -1,9 +1,9 @@
-//! Code that programs have written: an edit of it is lost with their next run, so nothing is read from it.
+//! Code that programs have written: an edit of it is lost with their next run, so the file is not read.
 
-/// Where the words may stand: within so many bytes from the beginning, before the first line of code.
+/// How many bytes from the beginning are searched for the words, up to the first line of code.
 const LOOKED_AT: usize = 16 * 1024;
 
-/// Whether a line of a comment says that a program has written the file.
+/// Checks whether a line of a comment says that a program has written the file.
 pub(super) type Says = fn(&[u8]) -> bool;
 
 /// In languages in which nothing is agreed on.

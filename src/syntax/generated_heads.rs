@@ -2,15 +2,15 @@
 
 use super::Language;
 
-/// Where the words may stand: within so many bytes from the beginning, before the first line of code.
+/// How many bytes from the beginning are searched for the words, up to the first line of code.
 const LOOKED_AT: usize = 4 * 1024;
 
-/// How the comments at the beginning of a file are written, and what in them says that a program has written it.
+/// The form of the comments at the beginning of a file, and the words in them that say that a program has written it.
 struct Heads {
     language: Language,
     /// Beginnings of lines that are comments, or come before code.
     begins: &'static [&'static [u8]],
-    /// Words that are all in one line of a comment, in small letters.
+    /// Words that all stand in one line of a comment, in lower case.
     says: &'static [&'static [&'static str]],
 }
 

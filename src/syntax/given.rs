@@ -1,25 +1,25 @@
-//! What functions give to the functions that they are given: `f(store => store.find())`, where `f` says that it is a `Store`.
+//! The types of callbacks' parameters, as functions declare them: `f(store => store.find())`, where `f` declares a `Store`.
 
-/// The type of a parameter of a parameter: `Store` of `function f(then: (store: Store) => void)`.
+/// The type of a callback's parameter: `Store` of `function f(then: (store: Store) => void)`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Given {
-    /// The function that says it, or the name of a type of functions, as a number in [`Reading::symbols`](super::Reading::symbols).
+    /// The function that declares it, or the name of a function type, as a number in [`Reading::symbols`](super::Reading::symbols).
     pub symbol: u32,
-    /// The place of the function among what the symbol is given; [`Given::ITSELF`] for a type of functions.
+    /// The position of the callback among the function's arguments; [`Given::ITSELF`] for a function type.
     pub argument: u8,
-    /// The place of the parameter; [`Given::ALL`] where the type of the function has a name, which stands for the class then.
+    /// The position of the parameter; [`Given::ALL`] if the callback's type has a name, which is in `class` then.
     pub parameter: u8,
     /// The name of the class, as it is written.
     pub class: Box<str>,
 }
 
-/// Before the places in the name by which a class is asked for: no name begins so.
+/// The mark before the positions in the name by which a class is asked for: no name begins with it.
 const MARK: char = '!';
 
 impl Given {
-    /// The place of a type of functions among what it is given itself.
+    /// The position of a function type that is declared by itself.
     pub const ITSELF: u8 = u8::MAX;
-    /// All parameters, whose types another name says.
+    /// All parameters, whose types another name declares.
     pub const ALL: u8 = u8::MAX;
 
     /// The name by which a path asks for the class at a place: `f.!0:1` is what `f` gives, as the second, to its first argument.

@@ -1,31 +1,31 @@
-//! Imports and exports: what ties a file to others, as it is written. Where it leads is not decided here.
+//! Imports and exports: the ties of a file to others, as they are written. Their targets are not resolved here.
 
-/// One statement or expression that takes something from another module, or passes it on.
+/// One statement or expression that takes symbols from another module, or passes them on.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Import {
     /// The module: `./opts`, `react`; for Python with its dots, `..a.b`, `.`.
     pub from: Box<str>,
-    /// How it is taken.
+    /// The syntax of the import.
     pub form: ImportForm,
-    /// The names that are taken; none when the module is imported for its effects.
+    /// The names that are taken; empty if the module is imported for its effects.
     pub names: Vec<ImportedName>,
-    /// Types only, so that nothing runs.
+    /// Whether it takes only types, so that nothing runs.
     pub types_only: bool,
-    /// The symbol in which it stands; none at the top.
+    /// The symbol that contains it; `None` at the top.
     pub within: Option<u32>,
     /// Whether it stands in a branch of a condition or of a `try`, so that another import of the same name
-    /// may be the one that counts.
+    /// may apply instead.
     pub either: bool,
-    /// Where, in bytes, as on disk.
+    /// The position, in bytes, as on disk.
     pub at: u32,
 }
 
-/// How a module is taken in.
+/// The syntax by which a module is imported.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum ImportForm {
     /// `import … from`, `import a.b`, `from a import b`, `import x = require(…)`.
     Static,
-    /// `export … from`: passed on, and not known by name here.
+    /// `export … from`: passed on, and not known by name in this file.
     ReExport,
     /// `require("…")`.
     Require,
@@ -50,32 +50,32 @@ pub enum Imported {
     Name(Box<str>),
     /// The module itself: `import * as ns`, `import a.b as c`, `const x = require(…)`.
     Module,
-    /// Of `import a.b`: its first part, through which the rest is reached.
+    /// For `import a.b`: its first part, through which the rest is reached.
     Root,
     /// All its names, under their own: `export *`, `from a import *`.
     Everything,
 }
 
-/// One name under which others can import something.
+/// One name under which other files can import a symbol.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Export {
-    /// The name: `renamed`, `default`; `export=` where the whole module is set to something, `*` for
-    /// everything of another module.
+    /// The name: `renamed`, `default`; `export=` if the whole module is set to a value, `*` for
+    /// all names of another module.
     pub name: Box<str>,
     /// The symbol or import that the name stands for.
     pub what: Exported,
 }
 
-/// Where the value of an exported name is defined.
+/// The place of an exported name's definition.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Exported {
-    /// Something of this file: the path of a symbol, or the local name of an import.
+    /// In this file: the path of a symbol, or the local name of an import.
     Local(Box<str>),
-    /// Something of another file: a number in [`Reading::imports`](super::Reading::imports), and what of it.
+    /// In another file: a number in [`Reading::imports`](super::Reading::imports), and the part of it.
     Passed {
         /// The import that brings it, as a number in [`Reading::imports`](super::Reading::imports).
         import: u32,
-        /// The name that the other file has for it, or all of its names.
+        /// The name in the other file, or all of its names.
         imported: Imported,
     },
 }

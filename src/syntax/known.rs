@@ -1,13 +1,13 @@
-//! What is known of each language, for people who have to rely on it.
+//! The limits of the knowledge about each language, for people who have to rely on it.
 
-/// What is known of one language.
+/// The limits of the knowledge about one language.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Knowledge {
-    /// What follows from the file and the language's rules.
+    /// The facts that follow from the file and the language's rules.
     pub exact: &'static str,
-    /// What is likely, and marked as a guess.
+    /// The facts that are likely, and marked as guesses.
     pub guessed: &'static str,
-    /// What nothing is said about.
+    /// The facts that are not reported.
     pub unknown: &'static str,
 }
 

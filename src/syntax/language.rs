@@ -1,4 +1,4 @@
-//! Languages: by which suffix a file belongs to one, and the grammar that reads it.
+//! Languages: the suffixes of their files, and the grammars that read them.
 
 use std::cell::RefCell;
 use std::ops::Range;
@@ -15,7 +15,7 @@ use super::lang::{
 };
 use super::{built_in, built_in_jvm, generated, known};
 
-/// A language that we read.
+/// A language that Provost reads.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Language {
     /// TypeScript without JSX, where `<T>x` is a cast.
@@ -36,9 +36,9 @@ pub enum Language {
     CSharp,
     /// Kotlin, scripts included.
     Kotlin,
-    /// Ruby, Rakefiles and the like included.
+    /// Ruby, with Rakefiles and similar files.
     Ruby,
-    /// PHP, with what is around it in a page.
+    /// PHP, with the text around it in a page.
     Php,
     /// Swift.
     Swift,
@@ -46,25 +46,25 @@ pub enum Language {
     C,
     /// C++.
     Cpp,
-    /// A header that is C or C++, by what it says.
+    /// A header of C or C++; its content decides.
     CHeader,
 }
 
-/// The row of a language: its suffixes, its grammar, its dialect, and what is peculiar to it.
+/// The row of a language: its suffixes, its grammar, its dialect, and its peculiarities.
 struct Row {
     language: Language,
     suffixes: &'static [&'static str],
     grammar: fn() -> tree_sitter::Language,
     dialect: &'static Dialect,
-    /// Members that its own types have, about whose callers nothing is guessed.
+    /// Members of its own types, about whose callers the graph makes no guess.
     built_in: &'static [&'static str],
-    /// Whether each field, parameter and result has a type that is written.
+    /// Whether the type of each field, parameter and result is written.
     typed: bool,
     says_generated: Says,
     known: Knowledge,
 }
 
-/// Files that go by their whole names, in any folder.
+/// Files that are recognised by their whole names, in any folder.
 const FILE_NAMES: &[(&str, Language)] = &[
     ("Rakefile", Language::Ruby),
     ("Gemfile", Language::Ruby),
@@ -366,13 +366,13 @@ impl Language {
     }
 }
 
-/// Numbers of a grammar's nodes and fields in the words of its dialect.
+/// The numbers of a grammar's nodes and fields, mapped to those of its dialect.
 pub(super) struct Table {
-    /// By a node's number: which of the dialect's kinds it is; 0 for all others.
+    /// The dialect's kind for each number of a node; 0 for all others.
     kinds: Vec<u8>,
-    /// By a node's number: what it means for the form of a signature.
+    /// The role in the form of a signature, for each number of a node.
     roles: Vec<Role>,
-    /// By the dialect's number of a field; 0 where the grammar lacks it.
+    /// The grammar's number for each of the dialect's fields; 0 if the grammar lacks it.
     fields: Vec<u16>,
 }
 

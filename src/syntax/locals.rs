@@ -1,7 +1,7 @@
-//! Names that functions have for themselves, and the classes of what they stand for, as far as the file shows.
+//! The local names of functions, and the classes of their values, as far as the file shows them.
 //!
-//! A walk collects them; once everything was read, they say what stands before each call. A name that a
-//! parameter or a variable has taken is no import, and the instance of a class that can be seen has the
+//! A walk collects them; once everything was read, they determine the receiver of each call. A name that a
+//! parameter or a variable has taken is no import, and an instance of a known class has the
 //! methods of that class.
 
 use std::cmp::Reverse;
@@ -15,15 +15,15 @@ use provost_base::limits::{NAMESAKES_MAX, SOURCE_FACTS_MAX};
 /// The value of a name, as far as the file shows it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Seen {
-    /// No value yet: `null`, or nothing.
+    /// No value yet: `null`, or no assignment.
     Unset,
-    /// Some value, of a type that cannot be seen.
+    /// A value of unknown type.
     Unknown,
-    /// A value of a type that the language brings: a list, a string.
+    /// A value of one of the language's own types: a list, a string.
     BuiltIn,
     /// An instance of the class of this name, as it is written: `Store`, `ns.Store`.
     Of(Box<str>),
-    /// Values of several classes, or of one that a parameter or a variable stands for.
+    /// Values of several classes, or of a class that a parameter or a variable holds.
     Several,
 }
 
@@ -50,7 +50,7 @@ impl Seen {
     }
 }
 
-/// A value as far as it is known, and whether its type is written, so that no assignment changes it.
+/// The known part of a value, and whether its type is written, so that no assignment changes it.
 #[derive(Clone, Debug)]
 struct InferredValue {
     seen: Seen,
@@ -75,12 +75,12 @@ impl InferredValue {
 #[derive(Debug)]
 struct Local {
     name: Box<str>,
-    /// The part of the file that knows it, in bytes.
+    /// The part of the file in which it is known, in bytes.
     scope: Range<u32>,
     known: InferredValue,
 }
 
-/// That a name is given a value where no local of this name was known.
+/// An assignment to a name that is not known as a local.
 #[derive(Debug)]
 struct Assigned {
     name: Box<str>,
@@ -95,11 +95,11 @@ struct Assigned {
 pub(super) struct Locals {
     all: Vec<Local>,
     by_name: HashMap<Box<str>, Vec<u32>>,
-    /// The values of symbols, as far as they are seen: constants and fields.
+    /// The known values of symbols: constants and fields.
     values: Vec<(u32, InferredValue)>,
     assigned: Vec<Assigned>,
-    /// Names that functions have from outside though they assign to them, with the part of the file where
-    /// that is so.
+    /// Outer names that functions assign to, each with the part of the file in which
+    /// the name is an outer one.
     outside: HashMap<Box<str>, Vec<Range<u32>>>,
 }
 
@@ -161,7 +161,7 @@ impl Locals {
     }
 }
 
-/// Locals in order, for questions about any place. Scopes of one name lie within each other or apart.
+/// The locals in order, for queries about any place. Scopes of one name are nested or disjoint.
 struct Sorted {
     all: Vec<Local>,
     /// The next outer one of the same name.

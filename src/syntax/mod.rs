@@ -5,8 +5,8 @@
 //! If a file cannot be read completely, the module reads its sound part, and the [`Reading`] says what is
 //! missing ([`Trouble`]).
 //!
-//! One parse by tree-sitter, one walk over its tree, no recursion. `lang/` knows what a node of a language
-//! means; everything else knows none. To add a language, write `lang/<name>.rs` and its line in
+//! One parse by tree-sitter, one walk over its tree, no recursion. Only `lang/` knows the meaning of a
+//! language's nodes. To add a language, write `lang/<name>.rs` and its line in
 //! `language.rs`; the compiler then asks for its module rules in the graph.
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! What a dialect notes during the walk, for what comes later in the file and for its end.
+//! The notes of a dialect during the walk, for later parts of the file and for its end.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
@@ -9,50 +9,50 @@ use super::reading::Facts;
 use super::walk::{Decorators, Note, Walk};
 use super::{Kind, Trouble};
 
-/// With which the name of a type begins that a file only adds to, where it has it from elsewhere: no name does.
+/// The beginning of the name of a type that a file only extends, if it has the type from elsewhere: no name begins with it.
 pub const ELSEWHERE: char = '^';
 
-/// The end of a type's name where a value of it is held by something else, which may also be empty: no name ends so.
+/// The end of a type's name if its value is in a container that may be empty: no name ends with it.
 pub const HOLDS: char = '~';
 
-/// Between the names of a path: what the part before it holds. No name is this one.
+/// The mark between the names of a path for a value taken out of a container. No name is equal to it.
 pub const TAKEN_OUT: &str = "!!";
 
 /// The notes of a walk. A dialect that has no use for one leaves it empty.
 #[derive(Default)]
 pub(super) struct Notes {
-    /// What a symbol's code calls the type around by a word of the language, by the symbol's number.
+    /// The word by which a symbol's code refers to the type around it, by the symbol's number.
     pub(super) stands_for: HashMap<u32, Box<str>>,
     pub(super) implementations: Vec<Implementation>,
-    /// Names with which paths begin, and which may be those of modules.
+    /// The first names of paths that may be those of modules.
     pub(super) heads: BTreeSet<Box<str>>,
-    /// Symbols that begin with a node that is still to come, by the node of their name.
+    /// Symbols that begin with a node that has not come yet, by the node of their name.
     pub(super) to_come: HashMap<usize, ToCome>,
-    /// The namespace that what follows is in, with dots.
+    /// The namespace of the following symbols, with dots.
     pub(super) namespace: Box<str>,
-    /// Names that imports have given something from elsewhere, with what it is in full.
+    /// Names that imports have introduced, each with the full name behind it.
     pub(super) taken: HashMap<Box<str>, Box<str>>,
-    /// The file says, otherwise than in a comment, that a program has written it.
+    /// Whether the file says, outside of comments, that a program has written it.
     pub(super) generated: bool,
-    /// Namespaces, with the bytes that are in each; inner ones behind outer ones.
+    /// Namespaces, with the bytes of each; inner ones behind outer ones.
     pub(super) namespaces: Vec<(std::ops::Range<u32>, Box<str>)>,
-    /// What is known of that which a lambda is given, by its node.
+    /// The known value of a lambda's parameter, by the lambda's node.
     pub(super) given: HashMap<usize, super::locals::Seen>,
-    /// To what functions are given as arguments, by their nodes: the path of what is called, and the place among the arguments.
+    /// The calls to which functions are passed as arguments, by the functions' nodes: the path of the called function, and the position.
     pub(super) given_to: HashMap<usize, (Box<str>, u8)>,
-    /// The name that a choice by types is about, by the place of the choice.
+    /// The name that a choice by types examines, by the position of the choice.
     pub(super) subjects: HashMap<u32, Box<str>>,
-    /// Symbols whose code is a node that is still to come.
+    /// Symbols whose code is a node that has not come yet.
     pub(super) bodies: HashMap<usize, u32>,
-    /// What a part of a type says for all of its members, by the part's number: their access, and the conditions under which
-    /// they are there.
+    /// The properties that a part of a type sets for all of its members, by the part's number: their access, and the conditions under
+    /// which they exist.
     pub(super) for_members: HashMap<u32, (Box<str>, Box<str>)>,
-    /// What each declaration declares that may declare several symbols, by where it begins: where what these share ends, and
-    /// their numbers.
+    /// Declarations that may declare several symbols, by their beginning: the end of the shared part, and
+    /// the symbols' numbers.
     pub(super) declared_by: BTreeMap<u32, (u32, Vec<u32>)>,
-    /// Macros that the grammar was not shown, in order.
+    /// Macros that were hidden from the grammar, in order.
     pub(super) masked: Vec<Range<u32>>,
-    /// Scopes without a name, what is in which no other file knows.
+    /// Unnamed scopes, whose symbols no other file knows.
     pub(super) nameless: Vec<Range<u32>>,
     /// Symbols that no other file knows, by number.
     pub(super) hidden: BTreeSet<u32>,
@@ -62,13 +62,13 @@ pub(super) struct Notes {
 pub(super) struct Implementation {
     /// The symbol, as a number.
     pub(super) at: u32,
-    /// The path of the type, as if it were defined beside the part.
+    /// The path of the type, as if it were defined beside this part.
     pub(super) of_type: Box<str>,
     /// The type as it is written, if it has a name.
     pub(super) path: Option<Box<str>>,
 }
 
-/// A symbol among tokens that are no tree.
+/// A symbol among tokens without a tree.
 pub(super) struct ToCome {
     pub(super) kind: Kind,
     pub(super) start: usize,

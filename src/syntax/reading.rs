@@ -16,7 +16,7 @@ use super::{
 };
 use provost_base::limits::{SOURCE_BYTES_MAX, SOURCE_READ_MS_MAX};
 
-/// Everything that was found out about one file.
+/// All facts that were found about one file.
 #[derive(Debug)]
 pub struct Reading {
     /// The language it was read as.
@@ -29,22 +29,22 @@ pub struct Reading {
     pub imports: Vec<Import>,
     /// The exports of the file, in order.
     pub exports: Vec<Export>,
-    /// What functions give to the functions that they are given, in no order.
+    /// The types of callbacks' parameters, in no order.
     pub given: Vec<Given>,
-    /// Why this is not the whole truth; empty if it is.
+    /// The reasons why the reading is incomplete; empty if it is complete.
     pub trouble: Vec<Trouble>,
-    /// Numbers of symbols, by path and then by place.
+    /// The symbols' numbers, sorted by path and then by position.
     by_path: Vec<u32>,
-    /// The symbols' numbers, in the order of their names.
+    /// The symbols' numbers, sorted by name.
     by_name: Vec<u32>,
-    /// Other names by which symbols are known: the inner name of `f = function g() {}`.
+    /// Further names of symbols: the inner name of `f = function g() {}`.
     aliases: Vec<(Box<str>, u32)>,
-    /// Names that functions import for themselves: the function, the import and the place among its names. By
+    /// Names that functions import for themselves: the function, the import and the position among its names. Sorted by
     /// function and name.
     inner_imports: Vec<(u32, u32, u32)>,
     /// Declarations of several symbols each: `int a, b`.
     pub(super) together: Vec<Together>,
-    /// Names within what does not parse; none if there are too many to tell.
+    /// Names within the parts that do not parse; `None` if there are too many.
     lost: Option<BTreeSet<Box<str>>>,
 }
 
@@ -59,14 +59,14 @@ pub enum Unread<'a> {
     Anything,
 }
 
-/// The callers for which a reading is good.
+/// The callers for which a reading is valid.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Holds {
-    /// The bytes alone made it so.
+    /// All callers: it depends only on the bytes.
     Always,
-    /// A less busy machine might have got further.
+    /// All callers for a while: a less busy machine might have got further.
     ForAWhile,
-    /// The caller's patience was over: the reading is good for that caller alone.
+    /// Only this caller: its time was up, or it was cancelled.
     ForNobodyElse,
 }
 
@@ -89,9 +89,9 @@ pub(super) struct Facts {
 /// A declaration of several symbols, which share its beginning: the type of `int a, b`.
 #[derive(Debug)]
 pub(super) struct Together {
-    /// The symbols by number, in order. The first one begins where the declaration begins.
+    /// The symbols' numbers, in order. The first one begins where the declaration begins.
     pub(super) symbols: Box<[u32]>,
-    /// The byte at which what they share ends.
+    /// The offset at which the shared part ends.
     pub(super) shared_to: u32,
 }
 
@@ -141,7 +141,7 @@ pub(super) fn parse(parser: &mut Parser, bytes: &[u8], limit: &Limit<'_>) -> Res
     tree.ok_or(trouble.unwrap_or(Trouble::TooHard))
 }
 
-/// When reading stops: at the limit for all files, or at the end of the caller's patience.
+/// The limit at which reading stops: the one for all files, or the end of the caller's patience.
 pub(super) struct Limit<'a> {
     end: Instant,
     patience: &'a ParseDeadline<'a>,

@@ -1,4 +1,4 @@
-//! Signatures: what a symbol's callers rely on, as it is shown and as it is compared.
+//! Signatures: the text that a symbol's callers rely on, in a form for people and a form for comparison.
 
 use provost_base::Digest;
 use provost_base::limits::SIGNATURE_LEN_MAX;
@@ -57,15 +57,15 @@ impl PartialEq for Signature {
 
 impl Eq for Signature {}
 
-/// Why a name has no contract.
+/// The reason why a name has no contract.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum NoSignature {
-    /// Nothing has this name.
+    /// No symbol has this name.
     Missing,
-    /// It is there, and declares nothing that callers could rely on: a constant without a type, a namespace.
+    /// The symbol declares nothing that callers could rely on: a constant without a type, a namespace.
     Undeclared,
-    /// Several things have this name: their paths.
+    /// Several symbols have this name: their paths.
     Ambiguous(Vec<Box<str>>),
-    /// It is, or would be, where the file does not parse.
+    /// The symbol is, or would be, in a part of the file that does not parse.
     Unparsable,
 }

@@ -1,4 +1,4 @@
-//! Symbols: what a file defines, by name and place.
+//! Symbols: the definitions of a file, by name and place.
 
 use std::ops::Range;
 
@@ -11,11 +11,11 @@ pub enum Kind {
     Function,
     /// A function that belongs to a class, an interface or an object.
     Method,
-    /// Runs when an instance is made: `constructor`, `__init__`.
+    /// A function that runs when an instance is made: `constructor`, `__init__`.
     Constructor,
-    /// Read like a field: `get`, `@property`.
+    /// A function that is read like a field: `get`, `@property`.
     Getter,
-    /// Written like a field: `set`, `@x.setter`, `@x.deleter`.
+    /// A function that is written like a field: `set`, `@x.setter`, `@x.deleter`.
     Setter,
     /// A class, by declaration or expression.
     Class,
@@ -50,31 +50,31 @@ impl Kind {
 /// either branch of an `if`) has a symbol for each, with the same path.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Symbol {
-    /// Its name behind those of what contains it: `Base.run`, `NS.inNs`, `outer.nested`.
+    /// Its name behind those of the symbols around it: `Base.run`, `NS.inNs`, `outer.nested`.
     pub path: Box<str>,
-    /// Length of its own name, with which the path ends. Names may have dots themselves.
+    /// Length of its own name, with which the path ends. A name may contain dots.
     pub(super) name_len: u32,
     /// The kind of definition.
     pub kind: Kind,
-    /// Its bytes, as on disk, decorators included, a leading `export` not.
+    /// Its bytes, as on disk, with decorators, without a leading `export`.
     pub range: Range<u32>,
     /// The symbol that contains it, as a number in [`Reading::symbols`](super::Reading::symbols).
     pub parent: Option<u32>,
-    /// The signature that callers rely on; `None` where nothing is declared.
+    /// The signature that callers rely on; `None` if none is declared.
     pub signature: Option<Signature>,
-    /// Its declaration has errors of syntax, so that it has no signature to speak of.
+    /// Whether its declaration has syntax errors, so that it has no usable signature.
     pub unparsable: bool,
-    /// One of several signatures of one function, without its code.
+    /// Whether it is one of several signatures of one function, without code.
     pub overload: bool,
-    /// Declares and does not define: members of interfaces and types, abstract methods, `declare`.
+    /// Whether it is declared and not defined: members of interfaces and types, abstract methods, `declare`.
     pub declared: bool,
-    /// Other files can import it, or the outermost thing that contains it.
+    /// Whether other files can import it, or the outermost symbol that contains it.
     pub exported: bool,
     /// Classes that a class extends, as they are written, without arguments: `Base`, `ns.Base`.
     pub bases: Box<[Box<str>]>,
-    /// The receiver that a variable or a field is in a call of its members: an instance of a class, or a
-    /// value of a type that the language brings; where types are written, also what a function gives back. None
-    /// where the file does not show it.
+    /// The receiver in a call of a member of this variable or field: an instance of a class, or a
+    /// value of one of the language's own types; in languages with written types, also the result of a function. `None`
+    /// if the file does not show it.
     pub instance: Option<Receiver>,
 }
 

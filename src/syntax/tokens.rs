@@ -1,7 +1,7 @@
-//! Tokens: which parts of a text are comments, texts, numbers, words of the language, types and names, for people who read it.
+//! Tokens: the comments, texts, numbers, keywords, types and names in a text, for people who read it.
 //!
-//! The text need not be whole: a part of a file is read as far as the grammar makes sense of it, and the rest has no tokens. The
-//! kinds are those that all grammars agree on, by the names of their leaves, so that no query has to be compiled for a language.
+//! The text need not be complete: a part of a file is read as far as the grammar understands it, and the rest has no tokens. The
+//! kinds are common to all grammars, by the names of their leaves, so that no query has to be compiled for a language.
 
 use std::ops::Range;
 
@@ -11,16 +11,16 @@ use super::reading::{Limit, parse};
 use super::{Language, ParseDeadline};
 use provost_base::limits::{COLOURED_BYTES_MAX, COLOURED_TOKENS_MAX};
 
-/// What a part of a text is.
+/// The kind of a part of a text.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TokenKind {
     /// A comment.
     Comment,
-    /// A text in quotation marks, with them; a pattern.
+    /// A text with its quotation marks, or a pattern.
     Text,
     /// A number.
     Number,
-    /// A word of the language itself.
+    /// A keyword of the language.
     Word,
     /// The name of a type.
     Type,
@@ -33,7 +33,7 @@ pub enum TokenKind {
 pub struct Token {
     /// Its bytes.
     pub range: Range<usize>,
-    /// What it is.
+    /// Its kind.
     pub kind: TokenKind,
 }
 

@@ -1,9 +1,9 @@
-//! What an edit touches: the symbols whose text differs before and after it, each as far inside as the change
+//! The symbols that an edit touches: those whose text differs before and after it, each as far inside as the change
 //! lies.
 //!
-//! To a symbol belong the rest of its lines (`export`, a semicolon) and the comments and attributes directly
-//! above it, so that a new function with its comment touches nothing but itself. Of what contains others, and
-//! of the file, only what lies outside of these counts, without empty lines.
+//! A symbol includes the rest of its lines (`export`, a semicolon) and the comments and attributes directly
+//! above it, so that a new function with its comment touches only itself. For a symbol that contains others, and
+//! for the file, only the text outside of these counts, without empty lines.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -40,16 +40,16 @@ pub fn touched(old: Version<'_>, new: Version<'_>) -> Vec<Box<str>> {
     outermost.collect()
 }
 
-/// Which symbols have changed their places among those beside them. The orders of an edit are compared once, however many symbols
-/// are asked about.
+/// The symbols that have moved among their neighbours. The orders of an edit are compared once, for all queries about
+/// single symbols.
 pub struct Moves<'a> {
     old: &'a Reading,
     new: &'a Reading,
-    /// By the name around them; `None` where nothing has moved.
+    /// By the name of the symbol around them; `None` if none has moved.
     orders: BTreeMap<Box<str>, Option<Orders<'a>>>,
 }
 
-/// The orders before and after an edit, of the symbols that are in both.
+/// The orders before and after an edit, of the symbols that both versions have.
 struct Orders<'a> {
     before: Vec<&'a str>,
     after: Vec<&'a str>,

@@ -3,51 +3,51 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-/// Why a reading is not the whole truth about a file. Offsets are in bytes, as on disk.
+/// The reason why a reading is incomplete. Offsets are in bytes, as on disk.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Trouble {
-    /// Longer than [`SOURCE_BYTES_MAX`](provost_base::limits::SOURCE_BYTES_MAX); nothing was read.
+    /// The file is longer than [`SOURCE_BYTES_MAX`](provost_base::limits::SOURCE_BYTES_MAX); it was not read.
     TooLarge {
         /// The length of the file, in bytes.
         bytes: u64,
     },
-    /// Says of itself that a program has written it; nothing was read.
+    /// The file says that a program has written it; it was not read.
     Generated,
-    /// Took longer than [`SOURCE_READ_MS_MAX`](provost_base::limits::SOURCE_READ_MS_MAX); what was found
-    /// until then is kept.
+    /// The reading took longer than [`SOURCE_READ_MS_MAX`](provost_base::limits::SOURCE_READ_MS_MAX); the facts found
+    /// until then are kept.
     TooHard,
-    /// The caller's time was up, or the caller was cancelled; what was found until then is kept.
+    /// The caller's time was up, or the caller was cancelled; the facts found until then are kept.
     TooSlow,
-    /// Nested deeper than [`SOURCE_DEPTH_MAX`](provost_base::limits::SOURCE_DEPTH_MAX); what is below was not
-    /// looked at.
+    /// The code is nested deeper than [`SOURCE_DEPTH_MAX`](provost_base::limits::SOURCE_DEPTH_MAX); the nodes below
+    /// were not visited.
     TooDeep {
         /// The byte at which the nesting was too deep.
         at: u32,
     },
-    /// More symbols, calls, imports or text of signatures than are kept of one file; what is behind was left
+    /// The file has more symbols, calls, imports or text of signatures than are kept of one file; the rest was left
     /// out.
     TooMany {
         /// The byte from which symbols, calls and imports were left out.
         at: u32,
     },
-    /// Does not parse here. What lies beside the errors is sound.
+    /// The file does not parse here. The text beside the errors is sound.
     ParseErrors {
-        /// Where the first one begins.
+        /// The beginning of the first error.
         first: u32,
-        /// How many there are.
+        /// The number of errors.
         count: u32,
     },
-    /// Not UTF-8; the bytes in question are no part of any name.
+    /// The file is not UTF-8; the bytes in question are no part of any name.
     NotUtf8 {
-        /// Where the first such byte is.
+        /// The position of the first such byte.
         first: u32,
     },
 }
 
-/// How long a reader is prepared to wait, on top of the limits that hold for everyone.
+/// How long a reader is prepared to wait, in addition to the limits for all readers.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct ParseDeadline<'a> {
-    /// The moment after which the answer is of no use.
+    /// The moment after which the result is of no use.
     pub until: Option<Instant>,
     /// Becomes true when no caller waits for the answer any more.
     pub cancelled: Option<&'a AtomicBool>,

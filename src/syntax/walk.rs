@@ -1,7 +1,7 @@
 //! The walk over a parsed file: once through all nodes, with a cursor and without recursion.
 //!
-//! The walk knows what surrounds a node: which symbol contains it, to which function its calls
-//! belong. A [`Dialect`](super::lang::Dialect) decides what a node means, and calls back to record
+//! The walk knows the surroundings of a node: which symbol contains it, and to which function its calls
+//! belong. A [`Dialect`](super::lang::Dialect) decides the meaning of a node, and calls back to record
 //! symbols, calls and imports.
 
 use std::collections::{HashMap, HashSet};
@@ -29,9 +29,9 @@ pub(super) struct Scope {
     pub(super) owner: Option<u32>,
     /// The function to which calls belong.
     pub(super) caller: Option<u32>,
-    /// A constant or field that becomes the caller in functions without a name below it: `x = memo(() => …)`.
+    /// A constant or field that becomes the caller for unnamed functions in its value: `x = memo(() => …)`.
     named_after: Option<u32>,
-    /// How many functions are open, with a name or without.
+    /// How many functions are open, named or not.
     pub(super) functions: u32,
     /// The object whose members are the owner's, by its node.
     pub(super) object: Option<usize>,
@@ -53,11 +53,11 @@ impl Above {
     }
 }
 
-/// Decorators that were met and wait for what they decorate.
+/// Decorators that wait for the symbol that they decorate.
 pub(super) struct Decorators {
     pub(super) depth: usize,
     pub(super) start: usize,
-    /// Where the last of them ends.
+    /// The end of the last of them.
     pub(super) end: usize,
     pub(super) first_call: usize,
     pub(super) note: Note,
@@ -82,7 +82,7 @@ pub(super) struct Found<'n> {
     pub(super) overload: bool,
     pub(super) declared: bool,
     pub(super) seen: Seen,
-    /// Whether its type stands there.
+    /// Whether its type is written.
     pub(super) typed: bool,
 }
 
@@ -114,16 +114,16 @@ pub(super) struct Walk<'a> {
     pub(super) above: Vec<Above>,
     /// The surroundings of the current node.
     pub(super) scope: Scope,
-    /// Scopes that end with a node at that depth, and what surrounds them.
+    /// Scopes that end with a node at that depth, each with its surroundings.
     scopes: Vec<(usize, Scope)>,
-    /// Functions, classes and calls that were recorded together with the name whose value they are.
+    /// Functions, classes and calls that were recorded together with the name of which they are the value.
     claimed: HashSet<usize>,
     pub(super) decorators: Option<Decorators>,
     pub(super) notes: Notes,
     /// Symbols that belong to another one by name, wherever they are: `X.prototype.f = …`.
     adopted: Vec<(u32, Box<str>)>,
     errors: Option<(u32, u32)>,
-    /// Where the innermost error around the current node ends.
+    /// The end of the innermost error around the current node.
     error_end: usize,
     text_left: usize,
     full: Option<u32>,
@@ -574,5 +574,5 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// How many nodes are looked at between two looks at the clock.
+/// How many nodes are visited between two checks of the time.
 const NODES_AT_ONCE: u32 = 4_096;

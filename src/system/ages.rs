@@ -1,6 +1,6 @@
-//! The age of kept files, by time that the daemon has seen pass: a clock that is set ahead makes no file old.
+//! The age of kept files, in time that the daemon has seen pass: a clock that is set ahead makes no file old.
 //!
-//! A file records the time that has passed so far, and the moment of that record: by the machine's time since its
+//! A file records the time that has passed so far, and the moment of that record: in the machine's time since its
 //! boot, which cannot be set, and by the system's clock. Within one boot the first counts. Over a reboot the second
 //! counts, for a day at most. A file's age begins when the daemon first sees it.
 
@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use super::{boot_name, boot_time, private_file, wall_time};
 use provost_base::limits::AGE_OVER_A_START_S_MAX;
 
-/// Time that was seen, and when that was; in seconds.
+/// The passed time that was recorded, and the moment of the record; in seconds.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 struct Seen {
     passed: u64,
@@ -23,11 +23,11 @@ struct Seen {
     boot: Box<str>,
     since_boot: u64,
     wall: u64,
-    /// When what is kept was first seen, by its name.
+    /// When each kept file was first seen, by its name.
     first: BTreeMap<Box<str>, u64>,
 }
 
-/// The ages of what is kept in a folder. Blocking.
+/// The ages of the kept files in a folder. Blocking.
 #[derive(Debug)]
 pub struct Ages {
     path: PathBuf,
@@ -35,7 +35,7 @@ pub struct Ages {
 }
 
 impl Ages {
-    /// Looks at the clocks, and at what is kept now, by name. A file that is missing or cannot be read makes all of it young.
+    /// Reads the clocks, and the names of the files that are kept now. If the record is missing or cannot be read, all files are young.
     pub fn look(path: PathBuf, kept: impl Iterator<Item = Box<str>>) -> Self {
         let read = fs::read(&path).ok().and_then(|bytes| serde_json::from_slice::<Seen>(&bytes).ok());
         let mut seen = read.unwrap_or_default();
@@ -55,16 +55,16 @@ impl Ages {
         Self { path, seen }
     }
 
-    /// How long something has been kept.
+    /// Returns how long a file has been kept.
     pub fn of(&self, name: &str) -> Duration {
         let first = self.seen.first.get(name).copied().unwrap_or(self.seen.passed);
         Duration::from_secs(self.seen.passed - first.min(self.seen.passed))
     }
 
-    /// Writes it down, whole or not at all.
+    /// Writes the record, completely or not at all.
     ///
     /// # Errors
-    /// The disk's.
+    /// The disk's error.
     pub fn keep(&self) -> io::Result<()> {
         let beside = self.path.with_extension("new");
         write_private(&beside, &serde_json::to_vec(&self.seen)?)?;

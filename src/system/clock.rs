@@ -2,12 +2,12 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// The time of day, as time since the epoch. A person, a time server or a virtual machine may set it, in both directions.
+/// Returns the time of day, as time since the epoch. A person, a time server or a virtual machine may set it, in both directions.
 pub fn wall_time() -> Duration {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }
 
-/// Time since a moment in the past that stays the same while the machine runs. Goes forward only, also while the
+/// Returns the time since a moment in the past that stays the same while the machine runs. It only goes forward, also while the
 /// machine sleeps.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 #[expect(
@@ -23,14 +23,14 @@ pub fn boot_time() -> Duration {
     Duration::new(u64::try_from(time.tv_sec).unwrap_or(0), nanos)
 }
 
-/// The same where no clock that counts sleep is known: the clock of timers.
+/// Does the same on systems without a known clock that counts sleep: by the clock of timers.
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
 pub fn boot_time() -> Duration {
     static BEGIN: std::sync::OnceLock<std::time::Instant> = std::sync::OnceLock::new();
     BEGIN.get_or_init(std::time::Instant::now).elapsed()
 }
 
-/// An id of this start of the machine; empty where the system has none.
+/// Returns an id of this boot of the machine; empty if the system has none.
 pub fn boot_name() -> Box<str> {
     std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().into()
 }

@@ -1,11 +1,11 @@
-//! A command that runs for this process: it ends with it, and gets the signals that it gets.
+//! A command that runs on behalf of this process: it ends with the process, and gets the process's signals.
 
 use std::process::Command;
 
 #[cfg(target_os = "linux")]
 use std::os::unix::process::CommandExt as _;
 
-/// Has the system end a command by a signal when the thread that started it ends. On other systems than Linux the command goes on.
+/// Makes the system end a command by a signal when the thread that started it ends. On systems other than Linux the command goes on.
 #[cfg(target_os = "linux")]
 #[expect(unsafe_code, reason = "the standard library has no safe word for a call between fork and exec")]
 pub fn end_with_us(command: &mut Command) -> &mut Command {
@@ -13,21 +13,21 @@ pub fn end_with_us(command: &mut Command) -> &mut Command {
     let us = getpid();
     let ends = move || {
         set_parent_process_death_signal(Some(Signal::TERM))?;
-        // Gone already: no signal comes any more.
+        // If the parent is gone already, no signal will come.
         if getppid() == Some(us) { Ok(()) } else { Err(rustix::io::Errno::SRCH.into()) }
     };
     // SAFETY: the closure makes two system calls, allocates nothing and takes no lock, so it may run between fork and exec.
     unsafe { command.pre_exec(ends) }
 }
 
-/// Has a command end when this process has gone, where the system has a way for it.
+/// Makes a command end when this process is gone, on systems that can do so.
 #[cfg(not(target_os = "linux"))]
 pub fn end_with_us(command: &mut Command) -> &mut Command {
     command
 }
 
-/// Passes the signals that ask a program to end or to do something on to a process, until the future is dropped. What a terminal
-/// sends goes to all of its foreground processes, and is passed on only where this process has no terminal.
+/// Passes the signals that ask a program to end or to act on to a process, until the future is dropped. A terminal sends its signals
+/// to all of its foreground processes, so they are passed on only if this process has no terminal.
 #[cfg(unix)]
 pub async fn pass_signals_on(to: u32) -> std::io::Result<std::convert::Infallible> {
     use rustix::process::{Pid, Signal, kill_process};
@@ -49,20 +49,20 @@ pub async fn pass_signals_on(to: u32) -> std::io::Result<std::convert::Infallibl
             _ = quit.recv() => (!is_in_foreground()).then_some(Signal::QUIT),
         };
         if let Some(passed) = passed {
-            // One that has ended meanwhile needs none.
+            // A process that has ended meanwhile needs no signal.
             let _gone = kill_process(pid, passed);
         }
     }
 }
 
-/// Whether a terminal sends its signals to this process, and to all that it has started.
+/// Checks whether a terminal sends its signals to this process and to all its children.
 #[cfg(unix)]
 fn is_in_foreground() -> bool {
     let Ok(terminal) = std::fs::File::open("/dev/tty") else { return false };
     rustix::termios::tcgetpgrp(terminal).is_ok_and(|group| group == rustix::process::getpgrp())
 }
 
-/// Bears what the console sends to all of its processes, until the future is dropped.
+/// Ignores the console's signals, which go to all of its processes, until the future is dropped.
 #[cfg(not(unix))]
 pub async fn pass_signals_on(_to: u32) -> std::io::Result<std::convert::Infallible> {
     loop {

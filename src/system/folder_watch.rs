@@ -1,17 +1,17 @@
-//! Hears from the system of changes in folders, once for all parts of a daemon that want to hear of some.
+//! Receives changes in folders from the system, once for all parts of a daemon that need them.
 //!
 //! ```text
 //!   the system --> [one table of folders] --filter--> [queue of a subscriber] --wake--> the subscriber takes it, and looks
 //! ```
 //! Promises: a folder is watched once, however many subscribers cover it, and on Linux one instance of
 //! inotify watches all of them. There is a bound of folders for a subscriber, and one for all. A queue has a
-//! bound, too: a subscriber that takes nothing holds up no other, and finds a notice that it has to look
-//! again. It finds the same where the system has lost something, and where the watching itself has broken and
-//! begins again. A folder that has gone is no error, since the folder around it tells of that; one that was
+//! bound, too: a subscriber that takes nothing delays no other, and finds a notice that it has to scan
+//! again. It finds the same notice if the system has lost events, and if the watching itself has broken and
+//! begins again. A folder that has vanished is no error, since the folder around it reports that; one that was
 //! replaced is watched again when a subscriber covers it the next time. Reading is no change, or a
-//! subscriber's own reading would be told without end. On Linux no link is followed.
+//! subscriber's own reading would be reported without end. On Linux no link is followed.
 //!
-//! A change does not say what a file says now. Where the system has no room, `cover` says so, and the
+//! A change does not contain the file's content. If the system has no room for another watch, `cover` says so, and the
 //! subscriber decides what to do.
 
 #[cfg_attr(not(target_os = "linux"), path = "folder_watch/elsewhere.rs")]
@@ -25,39 +25,39 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use provost_base::limits::{WATCH_FOLDERS_ALL_MAX, WATCH_FOLDERS_MAX};
 use system::System;
 
-/// Whether this system watches each folder for itself. On others [`Subscription::tree`] watches all that lies
-/// below.
+/// Whether this system watches each folder by itself. On others [`Subscription::tree`] watches all folders
+/// below one.
 pub const ONE_BY_ONE: bool = cfg!(target_os = "linux");
 
-/// The watching of folders in one daemon. Cheap to clone. Nothing is asked of the system before a folder is
+/// The watching of folders in one daemon. Cheap to clone. It asks the system for nothing before a folder is
 /// covered.
 #[derive(Clone, Default)]
 pub struct FolderWatcher(Arc<Shared>);
 
-/// One subscriber's share of it. The folders are let go when it is dropped.
+/// One subscriber's share of the watching. Dropping it releases its folders.
 pub struct Subscription {
     shared: Arc<Shared>,
     subscriber: Arc<Subscriber>,
     id: u64,
-    /// The folders that it covers.
+    /// The folders that the subscriber covers.
     folders: Mutex<BTreeSet<PathBuf>>,
 }
 
-/// What has happened since a subscriber last took it.
+/// The changes since a subscriber last took them.
 #[derive(Default, Debug)]
 pub struct Changes {
-    /// Paths at which something has changed, and whether there may be other folders than before.
+    /// Paths at which something has changed, each with whether folders may have appeared, moved or vanished there.
     pub paths: BTreeMap<PathBuf, bool>,
-    /// Something is missing: anything may have changed.
+    /// Whether changes are missing: anything may have changed.
     pub lost: bool,
 }
 
-/// How much of what a subscriber wants the system tells.
+/// How much of a subscriber's folders the system reports.
 #[derive(Default, Debug)]
 pub struct Coverage {
-    /// Whether some folders are watched only from now on: what has changed in these until now was not heard.
+    /// Whether some folders are watched only from now on: earlier changes in them were not reported.
     pub fresh: bool,
-    /// Why not all folders are watched, if so.
+    /// The reason why not all folders are watched, if there is one.
     pub missing: Option<String>,
 }
 
@@ -69,50 +69,50 @@ struct Table {
     last: u64,
     subscribers: BTreeMap<u64, Arc<Subscriber>>,
     folders: BTreeMap<PathBuf, Folder>,
-    /// Subscribers that hear of everything below a folder, on systems that can tell.
+    /// Subscribers to everything below a folder, on systems that can report it.
     trees: BTreeSet<(PathBuf, u64)>,
-    /// `None` before the first folder, and after the watching has broken.
+    /// The system's watcher; `None` before the first folder, and after the watching has broken.
     system: Option<System>,
 }
 
-/// A folder that some subscriber covers.
+/// A folder that a subscriber covers.
 #[derive(Default)]
 struct Folder {
-    /// The subscribers, each with the number of the watch that it knows of.
+    /// The subscribers, each with the number of the watch that it has got.
     subscribers: BTreeMap<u64, u64>,
-    /// Rises whenever the system watches what it did not watch before: a replaced folder has a new one.
+    /// Increases whenever the system watches a new folder under this path, such as one that replaced another.
     watch: u64,
-    /// Whether it may be another folder by now, which nothing watches.
+    /// Whether another folder, which nothing watches, may be at this path by now.
     is_stale: bool,
 }
 
 struct Subscriber {
     wanted: Box<dyn Fn(&Path) -> bool + Send + Sync>,
     wake: Box<dyn Fn() + Send + Sync>,
-    /// Paths that wait at most.
+    /// The most paths that wait.
     paths_max: usize,
     pending: Mutex<Changes>,
 }
 
-/// Why a folder is not watched.
+/// The reason why a folder is not watched.
 enum Unwatched {
-    /// It is no folder any more.
+    /// The path is no folder any more.
     Gone,
-    /// There is no room for another one, in words.
+    /// There is no room for another watch, in words.
     Full(String),
     /// Another reason, which concerns this folder alone.
     Failed(String),
 }
 
 fn lock<T>(it: &Mutex<T>) -> MutexGuard<'_, T> {
-    // What the mutexes here hold is whole between any two of its operations.
+    // The values in these mutexes are complete between any two of their operations.
     it.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl FolderWatcher {
-    /// A subscriber that covers nothing at first. `wake` is called when something waits for it; both
-    /// functions are called by the thread that hears for all, and must not block. No more than `paths_max`
-    /// paths wait; with more, or with none to wait, the changes are [lost](Changes::lost).
+    /// Makes a subscriber that covers no folder at first. `wake` is called when changes wait for it; the thread that
+    /// receives all changes calls both functions, which must not block. At most `paths_max`
+    /// paths wait; beyond that, or with a `paths_max` of 0, the changes are [lost](Changes::lost).
     pub fn subscribe(
         &self,
         paths_max: usize,
@@ -130,7 +130,7 @@ impl FolderWatcher {
 }
 
 impl Subscription {
-    /// What has happened since the last time.
+    /// Takes the changes since the last time.
     pub fn take(&self) -> Changes {
         std::mem::take(&mut *lock(&self.subscriber.pending))
     }
@@ -154,10 +154,10 @@ impl Subscription {
         }
     }
 
-    /// Hears of everything below a folder, on systems that can tell. On others, cover each folder.
+    /// Subscribes to everything below a folder, on systems that can report it. On others, cover each folder.
     ///
     /// # Errors
-    /// Why it is not watched, in words.
+    /// The reason why the folder is not watched, in words.
     pub fn tree(&self, top: &Path) -> Result<(), String> {
         if ONE_BY_ONE {
             return Ok(());
@@ -177,14 +177,14 @@ impl Subscription {
                 coverage.missing = Some(format!("there are more than {WATCH_FOLDERS_MAX} folders"));
                 break;
             }
-            // Let go of after each folder, so that what is heard meanwhile is passed on.
+            // The lock is released after each folder, so that changes are passed on meanwhile.
             let entered = lock(&self.shared.0).enter(&self.shared, self.id, folder);
             match entered {
                 Ok(fresh) => {
                     coverage.fresh |= fresh;
                     mine.insert(folder.to_owned());
                 }
-                // The folder that it was in tells of it.
+                // The folder around it reports that.
                 Err(Unwatched::Gone) => {}
                 Err(Unwatched::Failed(why)) => coverage.missing = Some(why),
                 Err(Unwatched::Full(why)) => {
@@ -210,7 +210,7 @@ impl Drop for Subscription {
 }
 
 impl Subscriber {
-    /// Puts a change into the queue, if it is wanted; whether it was.
+    /// Puts a change into the queue, if it is wanted. Returns whether it was.
     fn record(&self, path: &Path, moves_folders: bool) -> bool {
         if !(self.wanted)(path) {
             return false;
@@ -229,7 +229,7 @@ impl Subscriber {
 }
 
 impl Table {
-    /// What watches; it begins where nothing does.
+    /// Returns the system's watcher, and starts it if there is none.
     fn system(&mut self, shared: &Arc<Shared>) -> Result<&mut System, String> {
         match &mut self.system {
             Some(system) => Ok(system),
@@ -237,15 +237,15 @@ impl Table {
         }
     }
 
-    /// Puts a subscriber on a folder. Answers whether the folder is watched for it only from now on.
+    /// Adds a subscriber to a folder. Returns whether the folder is watched for it only from now on.
     fn enter(&mut self, shared: &Arc<Shared>, id: u64, folder: &Path) -> Result<bool, Unwatched> {
         let known = self.folders.get(folder);
         if known.is_none() && self.folders.len() >= WATCH_FOLDERS_ALL_MAX {
             return Err(Unwatched::Full(format!("more than {WATCH_FOLDERS_ALL_MAX} folders are watched")));
         }
         if known.is_none_or(|it| it.is_stale) {
-            // Under the lock, or what is heard of the folder before it is in the table would reach no
-            // subscriber. The system answers at once: it looks a path up.
+            // This happens under the lock, or changes of the folder before it is in the table would reach no
+            // subscriber. The system answers at once: it looks up a path.
             let is_new = self.system(shared).map_err(Unwatched::Full)?.watch(folder)?;
             let it = self.folders.entry(folder.to_owned()).or_default();
             it.is_stale = false;
@@ -255,7 +255,7 @@ impl Table {
         Ok(it.subscribers.insert(id, it.watch) != Some(it.watch))
     }
 
-    /// Takes a subscriber off a folder.
+    /// Removes a subscriber from a folder.
     fn leave(&mut self, id: u64, folder: &Path) {
         let Some(it) = self.folders.get_mut(folder) else { return };
         it.subscribers.remove(&id);
@@ -267,26 +267,26 @@ impl Table {
         }
     }
 
-    /// Takes a subscriber off a tree.
+    /// Removes a subscriber from a tree.
     fn fell(&mut self, id: u64, top: &Path) {
         self.trees.remove(&(top.to_owned(), id));
         if !self.trees.iter().any(|it| it.0 == top) {
             if let Some(system) = &mut self.system {
                 system.unwatch(top);
             }
-            // Folders in it may have been watched with it.
+            // Folders in the tree may have been watched only with it.
             self.doubt(top);
             self.tell_all_lost().iter().for_each(|it| (it.wake)());
         }
     }
 
-    /// What the system watched under this path, and below it, may be elsewhere now.
+    /// Notes that the folders that the system watched at this path, and below it, may be elsewhere now.
     fn doubt(&mut self, path: &Path) {
         let below = self.folders.range_mut(path.to_owned()..).take_while(|it| it.0.starts_with(path));
         below.for_each(|(_, it)| it.is_stale = true);
     }
 
-    /// Puts a change into the queues of those who cover the folder that it is in, or what has changed itself.
+    /// Puts a change into the queues of the subscribers that cover its folder, or the changed folder itself.
     /// Adds them to `woken`.
     fn tell(&mut self, path: &Path, moves_folders: bool, woken: &mut BTreeSet<u64>) {
         if moves_folders {
@@ -301,7 +301,7 @@ impl Table {
         }
     }
 
-    /// Something was missed: every subscriber has to look again. Answers with all of them.
+    /// Tells every subscriber to scan again, since changes were missed. Returns all of them.
     fn tell_all_lost(&mut self) -> Vec<Arc<Subscriber>> {
         self.folders.values_mut().for_each(|it| it.is_stale = true);
         for it in self.subscribers.values() {
@@ -316,8 +316,8 @@ impl Table {
 }
 
 impl Shared {
-    /// The watching has ended by itself. It begins again with the next folder that is covered, and each
-    /// subscriber that looks again covers its folders.
+    /// Handles the end of the watching by itself. It begins again with the next folder that is covered, and each
+    /// subscriber that scans again covers its folders.
     #[cfg(target_os = "linux")]
     fn broke(&self) {
         let all = {
@@ -329,5 +329,5 @@ impl Shared {
     }
 }
 
-/// A system's end of a table that may have gone.
+/// The watcher's link to the table, which may be gone.
 type Told = Weak<Shared>;

@@ -1,4 +1,4 @@
-//! Whether a daemon can run at all with the limits that this process was started with. Without enough threads or
+//! Checks whether a daemon can run with the limits that this process was started with. Without enough threads or
 //! address space, libraries fail in the middle of an operation, where no error can be reported.
 
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -11,7 +11,7 @@ use provost_base::limits::{ADDRESS_SPACE_MIN, THREADS_AT_START};
 /// Starts as many threads as a daemon has soon after its start, all at once, and lets them end.
 ///
 /// # Errors
-/// A sentence with what is too little, and what to do.
+/// A sentence with the limit that is too low, and the remedy.
 pub fn check_headroom() -> Result<(), String> {
     let space = getrlimit(Resource::As).current.unwrap_or(u64::MAX);
     if space < ADDRESS_SPACE_MIN {
@@ -44,7 +44,7 @@ pub fn check_headroom() -> Result<(), String> {
     *all_there.0.lock().unwrap_or_else(PoisonError::into_inner) = true;
     all_there.1.notify_all();
     for thread in started {
-        // None of them does anything that could fail.
+        // These threads do nothing that could fail.
         let _ended = thread.join();
     }
     match failed {

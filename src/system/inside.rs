@@ -1,4 +1,4 @@
-//! Files and folders by one name inside of a folder that is held open. No link is followed.
+//! Files and folders by one name inside of a folder that is held open. No function follows a link.
 
 use std::fs::File;
 use std::io;
@@ -8,10 +8,10 @@ use cap_std::fs::Dir;
 use rustix::fs::{Mode, OFlags, RenameFlags, mkdirat, openat};
 use rustix::io::Errno;
 
-/// The flags with which each of these is opened.
+/// The flags with which each of them is opened.
 const PLAIN: OFlags = OFlags::NOFOLLOW.union(OFlags::CLOEXEC);
 
-/// A name that leads nowhere else.
+/// Checks that a name leads nowhere else.
 fn one(name: &str) -> io::Result<&str> {
     match name {
         "" | "." | ".." => Err(io::ErrorKind::InvalidInput.into()),
@@ -23,51 +23,51 @@ fn one(name: &str) -> io::Result<&str> {
 /// Opens a folder by its name.
 ///
 /// # Errors
-/// What the system says; a link is no folder.
+/// The system's error; a link is no folder.
 pub fn folder_inside(dir: &Dir, name: &str) -> io::Result<Dir> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | PLAIN;
     let found = openat(dir, one(name)?, flags, Mode::empty())?;
     Ok(Dir::from_std_file(File::from(found)))
 }
 
-/// A new folder, for the user alone.
+/// Makes a new folder, for the user alone.
 ///
 /// # Errors
-/// What the system says; also when there is something of this name.
+/// The system's error; also if the name is taken.
 pub fn make_folder_inside(dir: &Dir, name: &str) -> io::Result<()> {
     Ok(mkdirat(dir, one(name)?, Mode::RWXU)?)
 }
 
-/// Opens a file to be read. On a pipe, it does not wait for the other end.
+/// Opens a file for reading. On a pipe, it does not wait for the other end.
 ///
 /// # Errors
-/// What the system says; a link is no file.
+/// The system's error; a link is no file.
 pub fn file_inside(dir: &Dir, name: &str) -> io::Result<File> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | PLAIN;
     Ok(File::from(openat(dir, one(name)?, flags, Mode::empty())?))
 }
 
-/// A new file to be written, for the user alone.
+/// Makes a new file for writing, for the user alone.
 ///
 /// # Errors
-/// What the system says; also when there is something of this name.
+/// The system's error; also if the name is taken.
 pub fn new_file_inside(dir: &Dir, name: &str) -> io::Result<File> {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | PLAIN;
     Ok(File::from(openat(dir, one(name)?, flags, Mode::RUSR | Mode::WUSR)?))
 }
 
-/// Lets two names in a folder change places, in one step.
+/// Exchanges two names in a folder in one step.
 ///
 /// # Errors
-/// What the system says; [`io::ErrorKind::Unsupported`] where it cannot do that.
+/// The system's error; [`io::ErrorKind::Unsupported`] if it cannot do that.
 pub fn swap_inside(dir: &Dir, a: &str, b: &str) -> io::Result<()> {
     rename_inside(dir, a, b, RenameFlags::EXCHANGE)
 }
 
-/// Gives a file another name in its folder, which nothing may have yet.
+/// Renames a file in its folder to a name that must be free.
 ///
 /// # Errors
-/// What the system says; [`io::ErrorKind::Unsupported`] where it cannot do that in one step.
+/// The system's error; [`io::ErrorKind::Unsupported`] if it cannot do that in one step.
 pub fn name_inside(dir: &Dir, from: &str, to: &str) -> io::Result<()> {
     rename_inside(dir, from, to, RenameFlags::NOREPLACE)
 }
@@ -79,10 +79,10 @@ fn rename_inside(dir: &Dir, from: &str, to: &str, flags: RenameFlags) -> io::Res
     }
 }
 
-/// The permissions of a file; `None` where the system has no such number.
+/// Returns the permissions of a file; `None` on a system without such a number.
 ///
 /// # Errors
-/// What the system says.
+/// The system's error.
 pub fn mode_of(file: &File) -> io::Result<Option<u32>> {
     Ok(Some(file.metadata()?.permissions().mode() & 0o777))
 }
@@ -91,17 +91,17 @@ pub fn mode_of(file: &File) -> io::Result<Option<u32>> {
 /// user's rights by it.
 ///
 /// # Errors
-/// What the system says.
+/// The system's error.
 pub fn set_mode(file: &File, mode: u32) -> io::Result<()> {
     file.set_permissions(std::fs::Permissions::from_mode(mode & 0o777))
 }
 
-/// Makes names that were given or taken in a folder outlast a loss of power.
+/// Makes new and removed names in a folder survive a loss of power.
 ///
 /// # Errors
-/// What the system says.
+/// The system's error.
 pub fn sync_folder(dir: &Dir) -> io::Result<()> {
-    // A handle that was opened to find names by cannot be told to sync.
+    // A handle that was opened for finding names cannot be synced.
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     File::from(openat(dir, ".", flags, Mode::empty())?).sync_all()
 }

@@ -6,7 +6,7 @@ use std::io;
 
 use cap_std::fs::{Dir, OpenOptions};
 
-/// A name that leads nowhere else.
+/// Checks that a name leads nowhere else.
 fn one(name: &str) -> io::Result<&str> {
     match name {
         "" | "." | ".." => Err(io::ErrorKind::InvalidInput.into()),
@@ -18,7 +18,7 @@ fn one(name: &str) -> io::Result<&str> {
 /// Opens a folder by its name.
 ///
 /// # Errors
-/// What the system says; a link is no folder.
+/// The system's error; a link is no folder.
 pub fn folder_inside(dir: &Dir, name: &str) -> io::Result<Dir> {
     if !dir.symlink_metadata(one(name)?)?.is_dir() {
         return Err(io::ErrorKind::NotADirectory.into());
@@ -29,15 +29,15 @@ pub fn folder_inside(dir: &Dir, name: &str) -> io::Result<Dir> {
 /// Makes a new folder.
 ///
 /// # Errors
-/// What the system says; also when there is something of this name.
+/// The system's error; also if the name is taken.
 pub fn make_folder_inside(dir: &Dir, name: &str) -> io::Result<()> {
     dir.create_dir(one(name)?)
 }
 
-/// A file to be read.
+/// Opens a file for reading.
 ///
 /// # Errors
-/// What the system says; a link is no file.
+/// The system's error; a link is no file.
 pub fn file_inside(dir: &Dir, name: &str) -> io::Result<File> {
     if dir.symlink_metadata(one(name)?)?.is_symlink() {
         return Err(io::ErrorKind::InvalidInput.into());
@@ -45,15 +45,15 @@ pub fn file_inside(dir: &Dir, name: &str) -> io::Result<File> {
     Ok(dir.open(name)?.into_std())
 }
 
-/// A new file to be written.
+/// Makes a new file for writing.
 ///
 /// # Errors
-/// What the system says; also when there is something of this name.
+/// The system's error; also if the name is taken.
 pub fn new_file_inside(dir: &Dir, name: &str) -> io::Result<File> {
     Ok(dir.open_with(one(name)?, OpenOptions::new().write(true).create_new(true))?.into_std())
 }
 
-/// This system does not do that in one step.
+/// Fails, since this system does not do that in one step.
 ///
 /// # Errors
 /// Always [`io::ErrorKind::Unsupported`].
@@ -61,7 +61,7 @@ pub fn swap_inside(_dir: &Dir, _a: &str, _b: &str) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
-/// This system does not do that in one step.
+/// Fails, since this system does not do that in one step.
 ///
 /// # Errors
 /// Always [`io::ErrorKind::Unsupported`].
@@ -69,26 +69,26 @@ pub fn name_inside(_dir: &Dir, _from: &str, _to: &str) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
-/// The permissions of a file: this system has no such number.
+/// Returns `None`: this system has no such number.
 ///
 /// # Errors
-/// None on this system, since it asks for nothing.
+/// Never: nothing is read.
 pub fn mode_of(_file: &File) -> io::Result<Option<u32>> {
     Ok(None)
 }
 
-/// This system has no such number.
+/// Does nothing: this system has no such number.
 ///
 /// # Errors
-/// None on this system, since it changes nothing.
+/// Never: nothing is tried.
 pub fn set_mode(_file: &File, _mode: u32) -> io::Result<()> {
     Ok(())
 }
 
-/// This system keeps names without being told to.
+/// Does nothing: this system keeps names by itself.
 ///
 /// # Errors
-/// None on this system, since it does nothing.
+/// Never: nothing is tried.
 pub fn sync_folder(_dir: &Dir) -> io::Result<()> {
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! What a folder that is held open has in it, and folders that are opened in it. No link is followed.
+//! Lists a folder that is held open, and opens folders in it. No link is followed.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -23,9 +23,9 @@ impl From<FileType> for Kind {
     }
 }
 
-/// Gives each name in a folder to `take`, until that answers `false`.
+/// Passes each name in a folder to `take`, until that returns `false`.
 pub(super) fn each_name(dir: &Dir, mut take: impl FnMut(&OsStr, Kind) -> bool) -> io::Result<()> {
-    // The handle may be one that only stands for the folder; this one also lists it.
+    // The given handle may be one that only names the folder; this one can also list it.
     let listing = openat(dir, ".", OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
     for entry in rustix::fs::Dir::new(listing)? {
         let entry = entry?;
@@ -34,7 +34,7 @@ pub(super) fn each_name(dir: &Dir, mut take: impl FnMut(&OsStr, Kind) -> bool) -
             continue;
         }
         let kind = match entry.file_type() {
-            // Some file systems do not say it in the list.
+            // Some file systems do not list the kind.
             FileType::Unknown => statat(dir, entry.file_name(), AtFlags::SYMLINK_NOFOLLOW)
                 .map_or(Kind::Other, |stat| FileType::from_raw_mode(stat.st_mode).into()),
             known => known.into(),
@@ -49,7 +49,7 @@ pub(super) fn each_name(dir: &Dir, mut take: impl FnMut(&OsStr, Kind) -> bool) -
 /// Opens a folder in another one by its name.
 ///
 /// # Errors
-/// What the system says; a link is no folder, and a path is no name.
+/// The system's error; a link is no folder, and a path is no name.
 pub fn open_folder(dir: &Dir, name: &OsStr) -> io::Result<Dir> {
     if name.as_bytes().contains(&b'/') {
         return Err(io::ErrorKind::InvalidInput.into());
@@ -58,10 +58,10 @@ pub fn open_folder(dir: &Dir, name: &OsStr) -> io::Result<Dir> {
     Ok(Dir::from_std_file(File::from(openat(dir, name, flags, Mode::empty())?)))
 }
 
-/// Whether a folder in another one has nothing in it.
+/// Checks whether a folder in another one is empty.
 ///
 /// # Errors
-/// What the system says; a link is no folder.
+/// The system's error; a link is no folder.
 pub fn is_empty_folder(dir: &Dir, name: &OsStr) -> io::Result<bool> {
     let mut empty = true;
     each_name(&open_folder(dir, name)?, |_, _| {
@@ -71,7 +71,7 @@ pub fn is_empty_folder(dir: &Dir, name: &OsStr) -> io::Result<bool> {
     Ok(empty)
 }
 
-/// Whether an error means that there is no folder of this name any more: it has gone, or something else has its name.
+/// Checks whether an error means that there is no folder of this name any more: it has vanished, or another file has its name.
 pub(super) fn is_gone(error: &io::Error) -> bool {
     use rustix::io::Errno;
     matches!(Errno::from_io_error(error), Some(Errno::NOENT | Errno::NOTDIR | Errno::LOOP))

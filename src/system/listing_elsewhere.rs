@@ -1,4 +1,4 @@
-//! What a folder that is held open has in it, and folders that are opened in it. A link is opened as a link,
+//! Lists a folder that is held open, and opens folders in it. A link is opened as a link,
 //! and is no folder.
 
 use std::ffi::OsStr;
@@ -19,7 +19,7 @@ impl From<FileType> for Kind {
     }
 }
 
-/// Gives each name in a folder to `take`, until that answers `false`.
+/// Passes each name in a folder to `take`, until that returns `false`.
 pub(super) fn each_name(dir: &Dir, mut take: impl FnMut(&OsStr, Kind) -> bool) -> io::Result<()> {
     for entry in dir.entries()? {
         let entry = entry?;
@@ -33,7 +33,7 @@ pub(super) fn each_name(dir: &Dir, mut take: impl FnMut(&OsStr, Kind) -> bool) -
 /// Opens a folder in another one by its name.
 ///
 /// # Errors
-/// What the system says; a link is no folder, and a path is no name.
+/// The system's error; a link is no folder, and a path is no name.
 pub fn open_folder(dir: &Dir, name: &OsStr) -> io::Result<Dir> {
     if name.as_encoded_bytes().iter().any(|byte| matches!(byte, b'/' | b'\\')) {
         return Err(io::ErrorKind::InvalidInput.into());
@@ -48,7 +48,7 @@ pub fn open_folder(dir: &Dir, name: &OsStr) -> io::Result<Dir> {
     Ok(Dir::from_std_file(found))
 }
 
-/// A folder is opened as such with the first flag alone; a link, as a link, with the second.
+/// Adds the flags that open a folder (the first one), and a link as a link (the second one).
 #[cfg(windows)]
 fn as_itself(options: &mut OpenOptions) {
     use cap_std::fs::OpenOptionsExt as _;
@@ -60,7 +60,7 @@ fn as_itself(options: &mut OpenOptions) {
 #[cfg(not(windows))]
 fn as_itself(_options: &mut OpenOptions) {}
 
-/// Whether an error means that there is no folder of this name any more: it has gone, or something else has its name.
+/// Checks whether an error means that there is no folder of this name any more: it has vanished, or another file has its name.
 pub(super) fn is_gone(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }

@@ -1,6 +1,6 @@
-//! Memory that this process has freed and the system has not got back.
+//! Memory that this process has freed and not returned to the system.
 
-/// How many bytes this process has in memory that is its own, free or not; none where the system does not tell.
+/// Returns the bytes that this process has in memory of its own, free or not; `None` if the system does not tell.
 pub fn own_memory() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:"))?;
@@ -8,7 +8,7 @@ pub fn own_memory() -> Option<u64> {
     Some(kib * 1024)
 }
 
-/// Gives free memory back to the system. The allocator of Linux keeps what threads have freed, up to 64 MiB
+/// Returns free memory to the system. The allocator of Linux keeps the memory that threads have freed, up to 64 MiB
 /// for each group of them. Takes a few milliseconds, in which some threads that need memory wait.
 pub fn give_memory_back() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]

@@ -1,9 +1,9 @@
-//! Differences between operating systems, under one name for each function; and what all do alike who read trees of
-//! folders: the walk through one, and the watching of its folders.
+//! Differences between operating systems, under one name for each function; and the walk through trees of
+//! folders and the watching of folders, which all readers of such trees share.
 //!
-//! Promises: a function has the same meaning everywhere, so that no other module has to ask which system this is; if
-//! a system lacks the feature, the answer is the one that grants less. Leaves pipes and sockets to `transport`,
-//! peers to `auth` and confinement to `jail`.
+//! Promises: a function has the same meaning everywhere, so that no other module has to ask for the system; if
+//! a system lacks the feature, the result is the one that grants less. Left to others: pipes and sockets (`transport`),
+//! peers (`auth`) and confinement (`jail`).
 #![deny(unsafe_code)] // Windows has no safe words for users and processes, the C library none for memory; each block says why it is sound
 
 use std::io;
@@ -54,38 +54,38 @@ pub use ports::{Listener, is_this_program_at, listener_at};
 pub use ports_free::port_is_free;
 pub use ways::Ways;
 
-/// A process that a terminal controls.
+/// A process with a controlling terminal.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Screen {
-    /// Its number.
+    /// The process id.
     pub pid: u32,
-    /// The folder in which it runs.
+    /// The folder in which the process runs.
     pub folder: PathBuf,
-    /// When it was started, exact to a hundredth of a second.
+    /// The time when the process was started, accurate to a hundredth of a second.
     pub began: std::time::SystemTime,
 }
 
-/// The name of this user, as far as the environment knows it; otherwise the number.
+/// Returns the name of this user, if the environment has it; otherwise the number.
 pub fn user_name() -> String {
     let name = USER_NAME.iter().find_map(|name| std::env::var(name).ok());
     name.unwrap_or_else(|| user_number().to_string())
 }
 
-/// What is free for this user on the disk of a file or folder, and the size of that disk, in bytes; `None` where the system does
-/// not say so.
+/// Returns the free space for this user on the disk of a file or folder, and the size of that disk, in bytes; `None` if the system
+/// does not tell.
 #[cfg(unix)]
 pub fn disk_space(at: &Path) -> Option<(u64, u64)> {
     let found = rustix::fs::statvfs(at).ok()?;
     Some((found.f_bavail.saturating_mul(found.f_frsize), found.f_blocks.saturating_mul(found.f_frsize)))
 }
 
-/// What is free for this user on the disk of a file or folder, and the size of that disk: not known on this system.
+/// Returns `None`: free space is not known on this system.
 #[cfg(not(unix))]
 pub fn disk_space(_at: &Path) -> Option<(u64, u64)> {
     None
 }
 
-/// A program by its name: an absolute path as it is, anything else in the folders of our own `PATH`.
+/// Finds a program by its name: an absolute path is taken as it is, any other name is looked up in our own `PATH`.
 pub fn find_program(name: &str) -> Option<PathBuf> {
     let path = Path::new(name);
     if path.is_absolute() {
@@ -96,10 +96,10 @@ pub fn find_program(name: &str) -> Option<PathBuf> {
     found.map(|folder| folder.join(path)).find(|it| it.is_file())
 }
 
-/// The text of a file of this length at most; what is no plain file is an error, and a pipe is not waited for.
+/// Returns the text of a file of at most `most` bytes. A file that is no plain file is an error, without waiting for a pipe.
 ///
 /// # Errors
-/// Why it cannot be read.
+/// The reason why the file cannot be read.
 pub fn short_text(path: &Path, most: u64) -> io::Result<String> {
     use std::io::Read as _;
     let file =
@@ -113,10 +113,10 @@ pub fn short_text(path: &Path, most: u64) -> io::Result<String> {
     Ok(text)
 }
 
-/// The beginning of a plain file, so many bytes of it at most, and whether that is all; read without waiting.
+/// Returns the beginning of a plain file, at most `most` bytes, and whether that is the whole file. Does not wait.
 ///
 /// # Errors
-/// What the system says, or that it is no plain file.
+/// The system's error, or that it is no plain file.
 pub fn beginning(path: &Path, most: u64) -> io::Result<(Vec<u8>, bool)> {
     use std::io::Read as _;
     let file = plain_file(path)?;
@@ -126,10 +126,10 @@ pub fn beginning(path: &Path, most: u64) -> io::Result<(Vec<u8>, bool)> {
     Ok((begin, is_all))
 }
 
-/// A plain file, open to be read. A pipe or a device in its place is not waited for.
+/// Opens a plain file for reading. Does not wait for a pipe or a device in its place.
 ///
 /// # Errors
-/// What the system says, or that it is no plain file.
+/// The system's error, or that it is no plain file.
 pub fn plain_file(path: &Path) -> io::Result<cap_std::fs::File> {
     let file =
         cap_std::fs::File::open_ambient_with(path, &reading_without_waiting(), cap_std::ambient_authority())?;
@@ -139,7 +139,7 @@ pub fn plain_file(path: &Path) -> io::Result<cap_std::fs::File> {
     }
 }
 
-/// Whether a file is one that is run by itself: it may be executed, or names its interpreter. One that cannot be read may be.
+/// Checks whether a file runs by itself: it may be executed, or names its interpreter. True if it cannot be read.
 pub fn is_run_itself(path: &Path) -> bool {
     use std::io::Read as _;
     let opened =
@@ -150,8 +150,8 @@ pub fn is_run_itself(path: &Path) -> bool {
     meta.is_file() && (is_executable(&meta) || file.read_exact(&mut begins).is_ok() && begins == *b"#!")
 }
 
-/// The folders of our own `PATH` that lie outside of these folders, and of the repositories that those lie in: what lies
-/// there, a worker may have made. Relative ones are left out.
+/// Returns the folders of our own `PATH` that lie outside of these folders, and of the repositories around them: a worker may
+/// have made the files there. Relative folders are left out.
 pub fn path_outside(inside: &[&Path]) -> Vec<PathBuf> {
     let tops: Vec<PathBuf> = inside
         .iter()
@@ -166,7 +166,7 @@ pub fn path_outside(inside: &[&Path]) -> Vec<PathBuf> {
     folders.filter(|it| it.canonicalize().is_ok_and(|end| is_outside(&end))).collect()
 }
 
-/// A program by its name, as [`path_outside`] has it. Not one either that is a link into these folders.
+/// Finds a program by its name in the folders of [`path_outside`]. A link into the excluded folders does not count.
 pub fn find_program_outside(name: &str, inside: &[&Path]) -> Option<PathBuf> {
     let insides: Vec<PathBuf> = inside.iter().filter_map(|it| it.canonicalize().ok()).collect();
     let files = path_outside(inside).into_iter().flat_map(|folder| program_files(&folder, name));
@@ -176,16 +176,16 @@ pub fn find_program_outside(name: &str, inside: &[&Path]) -> Option<PathBuf> {
     })
 }
 
-/// The file names that a program of this name may have in a folder.
+/// Returns the file names that a program of this name may have in a folder.
 fn program_files(folder: &Path, name: &str) -> Vec<PathBuf> {
     let ends: &[&str] = if cfg!(windows) { &[".exe", ".cmd"] } else { &[""] };
     ends.iter().map(|end| folder.join(format!("{name}{end}"))).collect()
 }
 
-/// What a process outside wants of a daemon, as a signal says.
+/// A request to the daemon from outside, by a signal.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Signal {
-    /// The daemon is to end in order.
+    /// To end in order.
     Stop,
     /// To read configuration, policy and keys again. Windows has no such signal.
     Reload,

@@ -5,7 +5,7 @@ use std::fs;
 /// The kernel's number for a socket that listens.
 const LISTENING: &str = "0A";
 
-/// Longest command line that is told, in characters.
+/// Longest command line that is reported, in characters.
 const COMMAND_LEN_MAX: usize = 120;
 
 /// The owner of a socket that listens at a port.
@@ -13,11 +13,11 @@ const COMMAND_LEN_MAX: usize = 120;
 pub struct Listener {
     /// The user that owns the socket.
     pub uid: u32,
-    /// The process that has it, and its command line; none when we may not see whose descriptors it is among.
+    /// The process that has the socket, and its command line; `None` if we may not see its descriptors.
     pub process: Option<(u32, String)>,
 }
 
-/// The process that listens at a TCP port, if one does and the system tells.
+/// Returns the process that listens at a TCP port, if one does and the system shows it.
 pub fn listener_at(port: u16) -> Option<Listener> {
     let (uid, inode) = ["/proc/self/net/tcp", "/proc/self/net/tcp6"].iter().find_map(|table| {
         let text = fs::read_to_string(table).ok()?;
@@ -26,15 +26,15 @@ pub fn listener_at(port: u16) -> Option<Listener> {
     Some(Listener { uid, process: holder_of(&inode).map(|pid| (pid, command_of(pid))) })
 }
 
-/// The kernel's words for the loopback addresses, and the table in which each is.
+/// The loopback addresses in the kernel's notation, each with its table.
 const LOOPBACK: [(&str, &str); 2] =
     [("/proc/self/net/tcp", "0100007F"), ("/proc/self/net/tcp6", "00000000000000000000000001000000")];
 
-/// The kernel's list of addresses of this machine, and its word for the loopback address among them.
+/// The kernel's list of addresses of this machine, and the loopback address in its notation.
 const ADDRESSES: (&str, &str) = ("/proc/self/net/if_inet6", "00000000000000000000000000000001");
 
-/// Whether a process alone listens at this port of both loopback addresses, for this user, and runs the program that this process
-/// runs. Where the machine has no second address, the first one is enough. What a process keeps from being looked at is a no.
+/// Checks whether a process is the only one that listens at this port of both loopback addresses, for this user, and runs the same
+/// program as this process. If the machine has no second address, the first is enough. False if the process cannot be examined.
 pub fn is_this_program_at(pid: u32, port: u16) -> bool {
     let has_second = fs::read_to_string(ADDRESSES.0).is_ok_and(|it| it.contains(ADDRESSES.1));
     let addresses = if has_second { &LOOPBACK[..] } else { &LOOPBACK[..1] };
@@ -42,14 +42,14 @@ pub fn is_this_program_at(pid: u32, port: u16) -> bool {
         let sockets: Option<Vec<String>> = addresses.iter().map(|at| only_listener(*at, port)).collect();
         sockets.is_some_and(|it| it.iter().all(|inode| has_socket(pid, inode)))
     };
-    // The kernel writes its tables in pieces, and leaves out a line where others go meanwhile.
+    // The kernel writes its tables in pieces, and leaves out a line if others vanish meanwhile.
     runs_this_program(pid) && (0..LOOKS_MAX).any(|_| is_served())
 }
 
-/// How often the tables are looked at that others change at the same moment.
+/// How often the tables are read, since other sockets may change them at the same moment.
 const LOOKS_MAX: u32 = 4;
 
-/// The number of the only socket that listens at a port of a loopback address, if it is this user's.
+/// Returns the number of the only socket that listens at a port of a loopback address, if it is this user's.
 fn only_listener((table, address): (&str, &str), port: u16) -> Option<String> {
     let text = fs::read_to_string(table).ok()?;
     let is_there = |line: &&str| line.split_whitespace().nth(1).is_some_and(|it| it.starts_with(address));
@@ -71,12 +71,12 @@ fn has_socket(pid: u32, inode: &str) -> bool {
 
 fn runs_this_program(pid: u32) -> bool {
     use std::os::unix::fs::MetadataExt as _;
-    // The files themselves: a path may lead to another one by now.
+    // The files themselves are compared, since a path may lead to another one by now.
     let file = |process: &str| fs::metadata(format!("/proc/{process}/exe")).map(|it| (it.dev(), it.ino()));
     file("self").is_ok_and(|ours| file(&pid.to_string()).is_ok_and(|its| its == ours))
 }
 
-/// The owner and the number of the socket in a line of the kernel's table, if it listens at the port.
+/// Returns the owner and the number of the socket in a line of the kernel's table, if it listens at the port.
 fn entry(line: &str, port: u16) -> Option<(u32, String)> {
     let words: Vec<&str> = line.split_whitespace().collect();
     let (at, state, uid, inode) = (words.get(1)?, words.get(3)?, words.get(7)?, words.get(9)?);
@@ -85,7 +85,7 @@ fn entry(line: &str, port: u16) -> Option<(u32, String)> {
     found.then_some((uid.parse().ok()?, (*inode).to_owned()))
 }
 
-/// The first process among whose descriptors the socket is.
+/// Returns the first process that has the socket among its descriptors.
 fn holder_of(inode: &str) -> Option<u32> {
     let processes = fs::read_dir("/proc").ok()?.flatten();
     let mut pids = processes.filter_map(|it| it.file_name().to_str()?.parse::<u32>().ok());

@@ -1,11 +1,11 @@
-//! The process that listens at a port: on systems whose tables are not read, none is known.
+//! The process that listens at a port: unknown on systems whose tables are not read.
 
 /// The owner of a socket that listens at a port.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Listener {
     /// The user that owns the socket.
     pub uid: u32,
-    /// The process that has it, and its command line.
+    /// The process that has the socket, and its command line.
     pub process: Option<(u32, String)>,
 }
 

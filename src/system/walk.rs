@@ -9,12 +9,12 @@
 //! ```
 //! Promises: each folder is opened by one name in a handle of the folder around it, and a name that has become a link is
 //! not followed. So a folder that is moved or replaced meanwhile leads nowhere else. One folder for each level is
-//! held open. The walk ends within its bounds of entries, depth and time; a bound that is reached, and a folder that
-//! cannot be listed, is told to the visitor, which says whether the walk goes on. It crosses from one file system into
-//! another, and it calls nothing of itself, so that no tree is too deep for a thread.
+//! held open. The walk ends within its bounds of entries, depth and time; it tells the visitor of a bound that is reached, and of a
+//! folder that cannot be listed, and the visitor decides whether the walk goes on. It crosses from one file system into
+//! another, and it is not recursive, so that no tree is too deep for a thread.
 //!
-//! The visitor decides the rest: which folders to open, and how; the order of the names; and when to stop. The trees are
-//! ones that workers write to meanwhile: an entry may be gone, or be of another kind, when its visitor looks at it.
+//! The visitor decides the rest: which folders to open, and how; the order of the names; and when to stop. Workers may
+//! write to the trees meanwhile: an entry may be gone, or be of another kind, when its visitor examines it.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -25,30 +25,30 @@ use cap_std::fs::{Dir, Metadata};
 use super::listing::{each_name, is_gone, open_folder};
 use provost_base::limits::WALK_NAMES_BYTES_MAX;
 
-/// How far a walk may go.
+/// The bounds of a walk.
 #[derive(Clone, Copy, Debug)]
 pub struct Bounds {
-    /// So many names are listed in all.
+    /// The number of names that are listed in all.
     pub entries: u64,
-    /// Folders in folders; the one at the top is the first.
+    /// The number of nested folders, counting the one at the top.
     pub depth: usize,
-    /// When the walk ends.
+    /// The moment when the walk ends.
     pub until: Option<Instant>,
 }
 
-/// What was reached of the bounds of a walk.
+/// The bound that a walk has reached.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Bound {
-    /// There are more entries, or their names take too much memory. If the walk goes on, those that were listed are
-    /// visited.
+    /// There are more entries, or their names take too much memory. If the walk goes on, it visits the listed
+    /// entries.
     Entries,
-    /// The folder lies too deep. If the walk goes on, it passes over this one.
+    /// The folder lies too deep. If the walk goes on, it skips this folder.
     Depth,
-    /// It takes too long. The walk ends in any case.
+    /// The walk takes too long. It ends in any case.
     Time,
 }
 
-/// Why a folder was not listed, or not to its end.
+/// The reason why a folder was not listed, or not to its end.
 #[derive(Debug)]
 pub enum Unread {
     /// A bound was reached.
@@ -57,12 +57,12 @@ pub enum Unread {
     Failed(io::Error),
 }
 
-/// Why a folder was not opened.
+/// The reason why a folder was not opened.
 #[derive(Debug)]
 pub enum Unopened {
-    /// It has gone since it was listed, or something else has its name.
+    /// The folder has vanished since it was listed, or another file has its name.
     Gone(io::Error),
-    /// Its rights keep this user out.
+    /// The folder's permissions keep this user out.
     Shut(io::Error),
     /// Another error of the system.
     Failed(io::Error),
@@ -86,7 +86,7 @@ impl From<io::Error> for Unopened {
     }
 }
 
-/// What an entry is.
+/// The kind of an entry.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Kind {
     /// A regular file.
@@ -95,11 +95,11 @@ pub enum Kind {
     Link,
     /// A local socket.
     Socket,
-    /// A pipe with a name.
+    /// A named pipe.
     Pipe,
-    /// A device, or something that has gone already.
+    /// A device, or an entry that has vanished already.
     Other,
-    /// A folder; it is last in an order by kind.
+    /// A folder; it comes last in an order by kind.
     Folder,
 }
 
@@ -108,20 +108,20 @@ pub enum Kind {
 pub struct Name {
     /// The name, without the folder.
     pub name: OsString,
-    /// What it was when it was listed.
+    /// The kind when it was listed.
     pub kind: Kind,
 }
 
-/// A folder that is open.
+/// An open folder.
 #[derive(Clone, Copy, Debug)]
 pub struct Folder<'a> {
-    /// Its handle.
+    /// The folder's handle.
     pub dir: &'a Dir,
     path: &'a OsStr,
 }
 
 impl<'a> Folder<'a> {
-    /// Its path from where the walk counts paths, with `/` between the names.
+    /// Returns the folder's path from the beginning of the walk's paths, with `/` between the names.
     pub fn path(&self) -> &'a OsStr {
         self.path
     }
@@ -130,76 +130,76 @@ impl<'a> Folder<'a> {
 /// One entry of a folder.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry<'a> {
-    /// The folder that it is in.
+    /// The folder of the entry.
     pub dir: &'a Dir,
     listed: &'a Name,
     path: &'a OsStr,
 }
 
 impl<'a> Entry<'a> {
-    /// Its name.
+    /// Returns the entry's name.
     pub fn name(&self) -> &'a OsStr {
         &self.listed.name
     }
 
-    /// What it was when it was listed.
+    /// Returns the entry's kind when it was listed.
     pub fn kind(&self) -> Kind {
         self.listed.kind
     }
 
-    /// Its path from where the walk counts paths, with `/` between the names.
+    /// Returns the entry's path from the beginning of the walk's paths, with `/` between the names.
     pub fn path(&self) -> &'a OsStr {
         self.path
     }
 
-    /// The same as text, if it is text.
+    /// Returns the entry's path as text, if it is text.
     pub fn text(&self) -> Option<&'a str> {
         self.path.to_str()
     }
 
-    /// What the system says of it now; of a link, of the link itself.
+    /// Returns the system's present metadata of the entry; for a link, of the link itself.
     ///
     /// # Errors
-    /// The system's, also when it has gone.
+    /// The system's error, also if the entry has vanished.
     pub fn metadata(&self) -> io::Result<Metadata> {
         self.dir.symlink_metadata(&self.listed.name)
     }
 
-    /// The same as the kernel says it.
+    /// Returns the kernel's present metadata of it.
     ///
     /// # Errors
-    /// The system's, also when it has gone.
+    /// The system's error, also if the entry has vanished.
     #[cfg(unix)]
     pub fn stat(&self) -> rustix::io::Result<rustix::fs::Stat> {
         rustix::fs::statat(self.dir, &*self.listed.name, rustix::fs::AtFlags::SYMLINK_NOFOLLOW)
     }
 
-    /// Opens it as a folder. A link is none.
+    /// Opens the entry as a folder. A link is no folder.
     ///
     /// # Errors
-    /// Why it was not opened.
+    /// The reason why the entry was not opened.
     pub fn open(&self) -> Result<Dir, Unopened> {
         Ok(open_folder(self.dir, &self.listed.name)?)
     }
 }
 
-/// Where the walk goes after an entry.
+/// The next step of the walk after an entry.
 pub enum Step<H> {
     /// To the next one.
     Over,
-    /// Into a folder, with what holds there.
+    /// Into a folder, with the visitor's state for it.
     Into(Dir, H),
 }
 
-/// What a walk is for.
+/// The receiver of a walk's entries.
 pub trait Visitor {
-    /// What holds in a folder, handed from the one around it.
+    /// The visitor's state for a folder, made from that of the folder around it.
     type Here;
-    /// Why the visitor ends the walk.
+    /// The reason why the visitor ends the walk.
     type Stop;
 
-    /// A folder was listed, and none of its entries was visited yet. The names are visited in the order in which this
-    /// leaves them.
+    /// Handles a folder that was listed, before any of its entries is visited. The names are visited in the order in which this
+    /// function leaves them.
     ///
     /// # Errors
     /// Ends the walk.
@@ -212,20 +212,20 @@ pub trait Visitor {
         Ok(())
     }
 
-    /// The next entry of a folder.
+    /// Handles the next entry of a folder.
     ///
     /// # Errors
     /// Ends the walk.
     fn entry(&mut self, entry: Entry<'_>, here: &mut Self::Here) -> Result<Step<Self::Here>, Self::Stop>;
 
-    /// A folder is not listed to its end. The walk goes on if the answer is no error, and as [`Bound`] says.
+    /// Handles a folder that is not listed to its end. If the result is no error, the walk goes on as [`Bound`] says.
     ///
     /// # Errors
     /// Ends the walk.
     fn unread(&mut self, folder: Folder<'_>, why: Unread) -> Result<(), Self::Stop>;
 }
 
-/// A folder with the names that are to be visited in it.
+/// A folder with its names that have not been visited yet.
 struct Frame<H> {
     dir: Dir,
     path: OsString,
@@ -234,14 +234,14 @@ struct Frame<H> {
     here: H,
 }
 
-/// How much of the bounds is left.
+/// The rest of the bounds.
 struct Left {
     bounds: Bounds,
-    /// Memory for names of folders that are open.
+    /// Memory for the names of open folders, in bytes.
     bytes: usize,
 }
 
-/// Memory for one name, as its own bytes and what keeps it.
+/// Returns the memory for one name: its own bytes and its container.
 fn bytes_of(name: &OsStr) -> usize {
     name.len() + size_of::<Name>()
 }
@@ -251,7 +251,7 @@ impl Left {
         self.bounds.until.is_some_and(|until| Instant::now() > until)
     }
 
-    /// The names in a folder, and why these are not all.
+    /// Lists the names in a folder; also returns their memory, and the reason if they are not all.
     fn list(&mut self, dir: &Dir) -> (Vec<Name>, usize, Option<Unread>) {
         let (mut names, mut taken, mut why) = (Vec::new(), 0, None);
         let listed = each_name(dir, |name, kind| {
@@ -269,10 +269,10 @@ impl Left {
     }
 }
 
-/// Walks through a tree from `top` down; `path` stands for it at the beginning of paths, and `here` holds in it.
+/// Walks through a tree from `top` down; its paths begin with `path`, and `here` is the visitor's state for the top.
 ///
 /// # Errors
-/// Why the visitor has ended the walk.
+/// The reason why the visitor has ended the walk.
 pub fn walk<V: Visitor>(
     visitor: &mut V,
     (top, path): (Dir, &OsStr),

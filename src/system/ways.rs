@@ -1,4 +1,4 @@
-//! Ways into known folders: where an absolute path enters one of them through a symbolic link that lies outside of it.
+//! Ways into known folders: the point at which an absolute path enters one of them through a symbolic link outside of it.
 
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -6,29 +6,29 @@ use std::path::{Path, PathBuf};
 
 use super::{real_path, shared_real_path};
 
-/// Some folders, and what was looked at on the ways to them.
+/// Some folders, and the folders that were examined on the ways to them.
 #[derive(Debug, Default)]
 pub struct Ways {
     /// The known folders, by their real paths.
     into: Vec<PathBuf>,
-    /// Where folders lead, for paths that share them; `None` for what is not there.
+    /// The targets of examined folders, for paths that share them; `None` for a folder that does not exist.
     seen: HashMap<PathBuf, Option<PathBuf>>,
-    /// How many folders may still be looked at.
+    /// How many folders may still be examined.
     looks: usize,
 }
 
 impl Ways {
-    /// Ways into these folders, for which no more than so many folders are looked at.
+    /// Makes ways into these folders, for which at most `looks` folders are examined.
     pub fn new<P: AsRef<Path>>(into: impl IntoIterator<Item = P>, looks: usize) -> Self {
-        // A folder that is not there cannot be entered.
+        // A folder that does not exist cannot be entered.
         let into = into.into_iter().filter_map(|it| real_path(it.as_ref()).ok()).collect();
         Self { into, seen: HashMap::new(), looks }
     }
 
-    /// A path as it is behind the point at which it enters one of the folders; `None` for one that enters none.
+    /// Returns a path from the point at which it enters one of the folders; `None` if it enters none.
     ///
-    /// Links on the way to that point are followed, but for those that lead each process elsewhere (`/proc/self/cwd`). What is behind it stays as it is, since links in the folder are followed
-    /// where files are opened. Blocks for as long as the disk does.
+    /// Links on the way to that point are followed, except those that lead each process elsewhere (`/proc/self/cwd`). The part behind
+    /// it does not change, since links in the folder are followed when files are opened. Blocks for as long as the disk does.
     pub fn entering(&mut self, path: &Path) -> Option<PathBuf> {
         let mut parts = path.components();
         let (mut spelt, mut real) = (PathBuf::new(), PathBuf::new());
@@ -44,7 +44,7 @@ impl Ways {
         None
     }
 
-    /// Where a folder leads. The folders above it are already resolved in `real`.
+    /// Returns the target of a folder. The folders above it are already resolved in `real`.
     fn leads(&mut self, spelt: &Path, real: PathBuf) -> Option<PathBuf> {
         if let Some(known) = self.seen.get(spelt) {
             return known.clone();

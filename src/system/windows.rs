@@ -42,7 +42,7 @@ pub use token::Token;
 
 /// The variables that name the user's home.
 pub const HOME: &[&str] = &["HOME", "USERPROFILE"];
-/// Those that name the folder of the user's configuration, the first that is set counting.
+/// Variables that name the folder of the user's configuration; the first that is set counts.
 pub const CONFIG_HOME: &[&str] = &["XDG_CONFIG_HOME", "APPDATA"];
 /// Variables that name the folder of programs' state; the first that is set counts.
 pub const STATE_HOME: &[&str] = &["XDG_STATE_HOME", "LOCALAPPDATA"];
@@ -50,23 +50,23 @@ pub const STATE_HOME: &[&str] = &["XDG_STATE_HOME", "LOCALAPPDATA"];
 pub const USER_NAME: &[&str] = &["USERNAME", "USER"];
 /// The folder of configuration and rules that an administrator has made; no other user can write there.
 pub const SYSTEM_CONFIG: &str = r"C:\Program Files\Provost";
-/// The rules among them.
+/// The rules in that folder.
 pub const SYSTEM_POLICY: &str = r"C:\Program Files\Provost\policy.toml";
 /// The longest name of a pipe, in bytes.
 pub const ADDRESS_BYTES_MAX: usize = 256;
 
-/// A command that takes all access to a folder from other users.
+/// A command that removes all access of other users to a folder.
 pub const CLOSE: &str = "`icacls . /inheritance:r /grant:r \"%USERNAME%:(OI)(CI)F\"` in it";
-/// A command that takes the right to write from other users.
+/// A command that removes other users' right to write.
 pub const CLOSE_FOR_WRITING: &str = CLOSE;
 
-/// The first length that a plain path cannot have.
+/// The smallest length that a plain path cannot have.
 const PLAIN_PATH_MAX: usize = 260;
 
-/// How every local pipe's name begins.
+/// The beginning of every local pipe's name.
 const PIPES: &str = r"\\.\pipe\";
 
-/// Variables without which nothing runs, and which a worker gets as we have them.
+/// Variables without which no program runs, and which a worker gets unchanged.
 pub const NEEDED_VARIABLES: &[&str] = &[
     "COMSPEC",
     "NUMBER_OF_PROCESSORS",
@@ -79,8 +79,8 @@ pub const NEEDED_VARIABLES: &[&str] = &[
     "SYSTEMROOT",
     "WINDIR",
 ];
-/// Variables that a jail sets itself on this system, besides those that it sets everywhere: they lead to a home, or
-/// say which programs are the system's.
+/// Variables that a jail sets itself on this system, in addition to those of every system: they lead to a home, or
+/// name the system's programs.
 pub const JAIL_VARIABLES: &[&str] = &[
     "APPDATA",
     "COMSPEC",
@@ -95,33 +95,33 @@ pub const JAIL_VARIABLES: &[&str] = &[
     "USERPROFILE",
     "WINDIR",
 ];
-/// Whether names of variables that differ in the size of their letters alone are the same.
+/// Whether names of variables that differ only in case are the same.
 pub const VARIABLES_FOLD: bool = true;
 /// The separator of the folders in `PATH`.
 pub const PATH_SEPARATOR: char = ';';
 
-/// The system's own folder.
+/// Returns the system's own folder.
 fn system_root() -> PathBuf {
     std::env::var_os("SystemRoot").map_or_else(|| r"C:\Windows".into(), PathBuf::from)
 }
 
-/// The folders with the system's programs, as `PATH` has them.
+/// Returns the folders with the system's programs, in the form of `PATH`.
 pub fn program_folders() -> String {
     let root = system_root();
     let folders = [root.join("System32"), root.clone(), root.join(r"System32\WindowsPowerShell\v1.0")];
     folders.map(|folder| folder.to_string_lossy().into_owned()).join(";")
 }
 
-/// The shell, and what comes before a command line for it.
+/// Returns the shell, and its arguments before a command line.
 pub fn shell() -> (PathBuf, &'static [&'static str]) {
     (system_root().join(r"System32\cmd.exe"), &["/d", "/s", "/c"])
 }
 
-/// A file in a folder that goes with its last handle, so that nothing is left of it when the last process has
+/// Makes a file in a folder that vanishes with its last handle, when the last process has
 /// closed it. No other process can open it meanwhile.
 ///
 /// # Errors
-/// What the system says.
+/// The system's error.
 pub fn nameless_file(folder: &Path) -> io::Result<File> {
     use std::os::windows::fs::OpenOptionsExt as _;
     const DELETE_ON_CLOSE: u32 = 0x0400_0000;
@@ -131,10 +131,10 @@ pub fn nameless_file(folder: &Path) -> io::Result<File> {
     options.open(path)
 }
 
-/// The volume's number, and the file's on it.
+/// Returns the number of a file's volume, and the file's number on it.
 ///
 /// # Errors
-/// What the system says.
+/// The system's error.
 #[expect(unsafe_code, reason = "the standard library has no stable word for it")]
 pub fn identity(file: &File) -> io::Result<(u64, u64)> {
     let mut found = BY_HANDLE_FILE_INFORMATION::default();
@@ -146,104 +146,104 @@ pub fn identity(file: &File) -> io::Result<(u64, u64)> {
     Ok((found.dwVolumeSerialNumber.into(), number))
 }
 
-/// The name that users have for the account that may do everything.
+/// The usual name of the account that may do everything.
 pub const SUPERUSER: &str = "an administrator";
 
-/// Users have no numbers here; who a peer is its token says.
+/// Returns 0: users have no numbers here; a peer's token identifies its user.
 pub fn user_number() -> u32 {
     0
 }
 
-/// Whether this process runs elevated, so that whatever we do concerns the whole machine.
+/// Checks whether this process runs elevated, so that our actions may affect the whole machine.
 pub fn is_superuser() -> bool {
-    // What cannot be found out counts as the worse of the two.
+    // If that is unknown, the process counts as elevated.
     Token::of_this_process().and_then(|token| token.is_elevated()).unwrap_or(true)
 }
 
-/// Files are the user's alone by the access list of their folder.
+/// Does nothing: the access list of their folder makes new files the user's alone.
 pub fn private_file(options: &mut OpenOptions) -> &mut OpenOptions {
     options
 }
 
-/// Makes a folder, and those above it that are missing. What is there already stays as it is.
+/// Makes a folder, and the missing ones above it. Existing folders do not change.
 ///
 /// # Errors
-/// What the system says.
+/// The system's error.
 pub fn make_private_folders(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).create(path)
 }
 
-/// A path without links in it, in the form that people and programs know.
+/// Returns a path without links in it, in the form that people and programs know.
 ///
 /// # Errors
-/// What the system says.
+/// The system's error.
 pub fn real_path(path: &Path) -> io::Result<PathBuf> {
     let real = path.canonicalize()?;
     let plain = real.to_str().and_then(|text| text.strip_prefix(r"\\?\")).filter(|plain| {
-        // Long ones, and those on other machines, exist in the other form alone.
+        // Long paths, and those on other machines, exist in the other form alone.
         plain.len() < PLAIN_PATH_MAX && plain.as_bytes().get(1) == Some(&b':')
     });
     Ok(plain.map_or(real.clone(), PathBuf::from))
 }
 
-/// The same for a path that is the same to every process, as all paths are here.
+/// Does the same for a path that means the same to every process, as all paths do here.
 ///
 /// # Errors
-/// What the system says.
+/// The system's error.
 pub fn shared_real_path(path: &Path) -> io::Result<PathBuf> {
     real_path(path)
 }
 
-/// What tells one state of a file from the next: when it was made and written, and how long it is.
+/// Returns the version of a file's state: the times when it was made and written, and its length.
 pub fn version_of(meta: &Metadata) -> (u64, i64, i64) {
     let signed = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
     (meta.creation_time(), signed(meta.last_write_time()), signed(meta.file_size()))
 }
 
-/// When a file was last written.
+/// Returns the time when a file was last written.
 pub fn changed_at(meta: &Metadata) -> io::Result<SystemTime> {
     meta.modified()
 }
 
-/// How a file is opened for reading.
+/// Returns options to open a file for reading.
 pub fn reading_without_waiting() -> cap_std::fs::OpenOptions {
     let mut options = cap_std::fs::OpenOptions::new();
     options.read(true);
     options
 }
 
-/// Whether a file can be replaced by another one of its name without more than that changing.
+/// Checks that a file can be replaced by another one of its name without losing any other property.
 ///
 /// # Errors
-/// A sentence about what would change.
+/// Never, on this system.
 pub fn replaceable(_meta: &cap_std::fs::Metadata) -> Result<(), String> {
     Ok(())
 }
 
-/// A number that tells a file from all others in its folder: always 0, since this system has none.
+/// Returns 0, since this system has no number that no other file in the folder has.
 pub fn number_of(_meta: &cap_std::fs::Metadata) -> u64 {
     0
 }
 
-/// Has two names in a folder change places, in one step; here the system cannot.
+/// Returns `false`, since this system cannot exchange two names in one step.
 ///
 /// # Errors
-/// None, since it tries nothing: the answer is `false`.
+/// Never: nothing is tried.
 pub fn exchange(_folder: &cap_std::fs::Dir, _one: &str, _other: &str) -> io::Result<bool> {
     Ok(false)
 }
 
-/// The pipe of a door of this name. Pipes have no folders: a digest of the folder where a socket would be, which is
-/// another one for every user and repository, is part of its name.
+/// Returns the pipe of a door of this name. Pipes have no folders: the name contains a digest of the folder where a socket would
+/// be, which differs for every user and repository.
 pub fn socket(runtime: &Path, name: &str) -> PathBuf {
     let digest = Digest::of(runtime.as_os_str().as_encoded_bytes()).to_string();
     PathBuf::from(format!("{PIPES}provost-{}-{name}", &digest[..32]))
 }
 
-/// A pipe's name as a person has typed it, in full. DevIt 1.1: `\\.\pipe\NAME`, `pipe:NAME`, or a name alone.
+/// Returns a pipe's full name, as a person has typed it. DevIt 1.1: `\\.\pipe\NAME`, `pipe:NAME`, or a name alone.
 ///
 /// # Errors
-/// What is wrong with it.
+/// The fault of the name.
 pub fn address(_cwd: &Path, given: &Path) -> Result<PathBuf, String> {
     let text = given.to_str().ok_or("the name of a pipe must be plain text")?.trim();
     let name = match text.get(..PIPES.len()) {
@@ -259,7 +259,7 @@ pub fn address(_cwd: &Path, given: &Path) -> Result<PathBuf, String> {
     Ok(PathBuf::from(format!("{PIPES}{name}")))
 }
 
-/// The columns of the console on standard output, if it is one.
+/// Returns the columns of the console on standard output, if it is one.
 #[expect(unsafe_code, reason = "the console has no safe words for its size")]
 pub fn terminal_width() -> Option<u16> {
     // SAFETY: takes a number and gives a handle that no owner has to close, or none.
@@ -272,17 +272,17 @@ pub fn terminal_width() -> Option<u16> {
     (known != 0).then(|| u16::try_from(columns).ok()).flatten()
 }
 
-/// Standard output, for a process that goes on using it when all others have closed it.
+/// Returns standard output, for a process that goes on using it when all others have closed it.
 ///
 /// # Errors
-/// When it is closed.
+/// Standard output is closed.
 pub fn standard_output() -> io::Result<File> {
     io::stdout().as_handle().try_clone_to_owned().map(File::from)
 }
 
-/// This very program. Its file cannot be replaced while it runs.
+/// Returns this very program. Its file cannot be replaced while it runs.
 pub fn this_program() -> PathBuf {
-    // A name that is not there cannot be started, which says enough.
+    // A name that does not exist cannot be started, and the error says so.
     std::env::current_exe().unwrap_or_default()
 }
 
@@ -303,29 +303,29 @@ fn keep_from_children(which: STD_HANDLE) {
     let _none = unsafe { SetHandleInformation(handle, HANDLE_FLAG_INHERIT, 0) };
 }
 
-/// Nothing to do: [`detach`] has done it.
+/// Does nothing: [`detach`] has already separated the process from the console.
 pub fn own_session() {}
 
-/// Nothing to do: handles are bounded by memory alone.
+/// Does nothing: only memory bounds the number of handles.
 pub fn take_all_descriptors() {}
 
-/// Whether a daemon can run with the limits of this process: there are none of this kind here.
+/// Succeeds: this system has no such limits that a daemon could lack.
 ///
 /// # Errors
-/// None on this system, since it has no such limits.
+/// Never, on this system.
 pub fn check_headroom() -> Result<(), String> {
     Ok(())
 }
 
-/// How many descriptors this process may have open: there is no such number here.
+/// Returns the largest number: this system has no limit of descriptors.
 pub fn descriptors_max() -> u64 {
     u64::MAX
 }
 
-/// Threads keep their priority here.
+/// Does nothing: threads keep their priority here.
 pub fn lower_priority() {}
 
-/// A process whose end is waited for; nothing when it has ended already.
+/// A process whose end a caller waits for; `None` in it if the process has ended already.
 #[derive(Debug)]
 pub struct Process(Option<OwnedHandle>);
 
@@ -342,7 +342,7 @@ impl Process {
         Self(Some(unsafe { OwnedHandle::from_raw_handle(handle) }))
     }
 
-    /// Waits for its end, but not for longer than this.
+    /// Waits for the end of the process, at most for the given time.
     #[expect(unsafe_code, reason = "the standard library waits only for processes that it has started")]
     pub fn has_ended(&self, at_most: Duration) -> bool {
         let Some(process) = &self.0 else { return true };
@@ -352,10 +352,10 @@ impl Process {
     }
 }
 
-/// Binds all that this process starts from now on to its own end, however that comes.
+/// Makes all processes that this one starts from now on end with it, in every case.
 ///
 /// # Errors
-/// What the system says; then nothing is bound.
+/// The system's error; no process is bound then.
 #[expect(unsafe_code, reason = "no safe words for jobs")]
 pub fn end_children_with_us() -> io::Result<()> {
     let null = std::ptr::null();
@@ -383,63 +383,63 @@ pub fn end_children_with_us() -> io::Result<()> {
     Ok(())
 }
 
-/// Lets every user run a file; on this system every file may be run.
+/// Does nothing: on this system every file may be run.
 ///
 /// # Errors
-/// None, since it changes nothing.
+/// Never: nothing is changed.
 pub fn make_executable(_file: &File) -> io::Result<()> {
     Ok(())
 }
 
-/// Whether a file may be executed; no bit says so here.
+/// Always false: no bit says here whether a file may be executed.
 pub fn is_executable(_meta: &cap_std::fs::Metadata) -> bool {
     false
 }
 
-/// Whether a process is stopped. `false`: the system does not say it of a whole process.
+/// Always false: the system does not report this for a whole process.
 pub fn is_stopped(_pid: u32) -> bool {
     false
 }
 
-/// When a process began, in the system's own unit.
+/// Fails, since nothing is bound to a process here.
 ///
 /// # Errors
-/// Always: nothing is bound to a process here.
+/// Always.
 pub fn process_began(_pid: u32) -> io::Result<Option<u64>> {
     Err(io::Error::other("this system has no locks that end with a process"))
 }
 
-/// The process that started this one.
+/// Always `None`: the parent is not looked up on this system.
 pub fn parent_process() -> Option<u32> {
     None
 }
 
-/// None: no other process's folder is looked at here.
+/// Always `None`: the folder of another process is not looked up here.
 pub fn working_folder(_pid: u32) -> Option<PathBuf> {
     None
 }
 
-/// None: nothing here is known by the processes above it.
+/// Always empty: nothing here is recognised by the processes above it.
 pub fn processes_above() -> Vec<u32> {
     Vec::new()
 }
 
-/// Nothing: no process is asked about here.
+/// Always `None`: no process is examined here.
 pub fn started_as(_pid: u32, _variables: &[&str]) -> Option<(String, bool)> {
     None
 }
 
-/// Nothing: no process is asked about here.
+/// Always `None`: no process is examined here.
 pub fn arguments_of(_pid: u32) -> Option<Vec<String>> {
     None
 }
 
-/// None: no other process is looked at here.
+/// Always empty: no process is examined here.
 pub fn screens_of(_name: &str) -> Vec<super::Screen> {
     Vec::new()
 }
 
-/// The signals that this process gets.
+/// The signals that this process receives.
 #[derive(Debug)]
 pub struct Signals {
     interrupt: CtrlC,
@@ -449,10 +449,10 @@ pub struct Signals {
 }
 
 impl Signals {
-    /// From now on these do not end the process by themselves. Must be called within the runtime.
+    /// Catches the signals, so that they do not end the process by themselves. Must be called within the runtime.
     ///
     /// # Errors
-    /// What the system says.
+    /// The system's error.
     pub fn catch() -> io::Result<Self> {
         Ok(Self {
             interrupt: ctrl_c()?,
@@ -462,7 +462,7 @@ impl Signals {
         })
     }
 
-    /// The next one. May be dropped while it waits; nothing is lost.
+    /// Returns the next signal. Can be cancelled while it waits without losing one.
     pub async fn next(&mut self) -> Signal {
         tokio::select! {
             _ = self.interrupt.recv() => {}
@@ -474,11 +474,11 @@ impl Signals {
     }
 }
 
-/// Typing that a console does not show.
+/// A console that does not echo typing; not offered here.
 pub struct HiddenTyping(());
 
 impl HiddenTyping {
-    /// Not offered here: what is typed would be shown.
+    /// Fails, since typing would be shown here.
     ///
     /// # Errors
     /// Always; a pipe or a file has to be read instead.

@@ -1,7 +1,7 @@
-//! Records of applies, in the daemon's own folder: the old content of each file and how far the apply came.
+//! Records of applies, in the daemon's own folder: the old content of each file, and how far the apply came.
 //!
-//! Which applies go on is no matter of the records: that is owed in the store. An undo, and the next start for an apply that
-//! is owed, read here which files were about to be written, and what was there before.
+//! The records do not decide which applies go on: the store has those that are owed. An undo, and the next start for an apply that
+//! is owed, read here which files were about to be written, and their content before.
 //!
 //! Each record is one file that only grows. A line of JSON names the next file and its change, followed by the file's
 //! old bytes; both are on disk before the file changes. An entry that a crash has cut off was never begun.
@@ -22,37 +22,37 @@ use provost_system::{file_inside, make_private_folders, new_file_inside, sync_fo
 /// The folder in the daemon's state.
 const FOLDER: &str = "applies";
 
-/// How a record begins.
+/// The first line of a record.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Head {
-    /// Which apply the record is of; the file is named after it.
+    /// The apply of the record; the file is named after it.
     pub apply: ApplyId,
-    /// The agent that asked for it.
+    /// The agent that asked for the apply.
     pub by: AgentId,
     /// When the daemon began to write.
     pub at: Timestamp,
-    /// The earlier apply that this one takes back, if it is an undo.
+    /// The earlier apply that this one undoes; `None` if it is no undo.
     pub undoes: Option<ApplyId>,
-    /// What it does with the changes of a task; `None` where they are no task's.
+    /// The changes of a task that it takes in or out; `None` if they are no task's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub takes: Option<Taking>,
 }
 
-/// What a file says at one moment.
+/// The content and mode of a file at one moment.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Side {
-    /// The digest of its bytes.
+    /// The digest of the file's bytes.
     pub digest: Digest,
-    /// Its length in bytes.
+    /// The file's length in bytes.
     pub len: u64,
-    /// Its permission bits; `None` where the system has none.
+    /// The file's permission bits; `None` on a system without them.
     pub mode: Option<u32>,
 }
 
 /// A file that is about to be written; the old bytes follow.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Step {
-    /// Its position in the record, from 1; a `done` line repeats it.
+    /// The position of the step in the record, from 1; a `done` line repeats it.
     pub n: u32,
     /// The file, from the repository's top.
     pub path: RepoPath,
@@ -62,24 +62,24 @@ pub struct Step {
     pub before: Option<Side>,
     /// The file after the step; `None` if the step removes it.
     pub after: Option<Side>,
-    /// Folders that are made for it, the outermost first.
+    /// Folders that have to be made for the file, the outermost first.
     pub folders: Vec<RepoPath>,
 }
 
 impl Step {
-    /// The file as the log has it, once it is written.
+    /// Returns the file in the form of the log, after it was written.
     pub fn applied(&self) -> AppliedFile {
         let digest = |side: &Option<Side>| side.as_ref().map(|it| it.digest);
         AppliedFile { path: self.path.clone(), before: digest(&self.before), after: digest(&self.after) }
     }
 }
 
-/// How an apply has ended.
+/// The numbers at the end of an apply.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Totals {
     /// Files that were written or removed.
     pub applied: u32,
-    /// Files that were left as they were.
+    /// Files that were left unchanged.
     pub skipped: u32,
     /// Files that could not be written.
     pub errors: u32,
@@ -96,26 +96,26 @@ enum Line {
     End(Totals),
 }
 
-/// A record as it is read back.
+/// A record that was read back.
 #[derive(Debug)]
 pub struct Record {
-    /// Its first line.
+    /// The first line of the record.
     pub head: Head,
-    /// Each with the place of its old bytes, and whether it is known to have been written.
+    /// The steps, each with the offset of its old bytes, and whether its file is known to have been written.
     pub steps: Vec<(Step, u64, bool)>,
-    /// Its last line; `None` when the apply goes on, or the daemon ended before it did.
+    /// The last line of the record; `None` if the apply goes on, or the daemon ended during the apply.
     pub end: Option<Totals>,
-    /// How far it is whole.
+    /// The length of the record's complete part, in bytes.
     whole: u64,
 }
 
 impl Record {
-    /// Files that were written, in order.
+    /// Returns the files that were written, in order.
     pub fn written(&self) -> impl DoubleEndedIterator<Item = (&Step, u64)> {
         self.steps.iter().filter(|it| it.2).map(|(step, at, _)| (step, *at))
     }
 
-    /// What has become of each file in the end, in order. One that was put back is as it was, and is left out.
+    /// Returns the net change of each file, in order. A file that was put back is unchanged, and left out.
     pub fn changed(&self) -> Vec<(Step, u64)> {
         let mut changed: Vec<(Step, u64)> = Vec::new();
         for (step, at) in self.written() {
@@ -132,7 +132,7 @@ impl Record {
 /// A record that is being written.
 pub struct Pen {
     file: File,
-    /// As far as it is whole.
+    /// The length of the complete part.
     len: u64,
     n: u32,
 }
@@ -144,17 +144,17 @@ pub struct Records {
 }
 
 impl Records {
-    /// Opens the folder in the daemon's state, and makes it where it is missing.
+    /// Opens the folder in the daemon's state, and makes it if it is missing.
     ///
     /// # Errors
-    /// What the system says.
+    /// The system's error.
     pub fn open(state: &Path) -> io::Result<Self> {
         let path = state.join(FOLDER);
         make_private_folders(&path)?;
         Ok(Self { dir: Dir::open_ambient_dir(&path, ambient_authority())? })
     }
 
-    /// Begins a record. The oldest give way.
+    /// Begins a record. Removes the oldest records beyond the bounds.
     pub fn begin(&self, head: &Head) -> io::Result<Pen> {
         self.prune()?;
         let mut pen = Pen { file: new_file_inside(&self.dir, &name(head.apply))?, len: 0, n: 0 };
@@ -174,7 +174,7 @@ impl Records {
         Ok(pen)
     }
 
-    /// All that are there, the oldest first.
+    /// Returns all applies that have a record, the oldest first.
     pub fn all(&self) -> io::Result<Vec<ApplyId>> {
         let mut all = Vec::new();
         for entry in self.dir.entries()? {
@@ -192,7 +192,7 @@ impl Records {
         let (mut bytes, mut kept) = (0_u64, 0);
         for id in all.iter().rev() {
             (bytes, kept) = (bytes.saturating_add(len(id)), kept + 1);
-            // The one that is about to begin is one more.
+            // The record that is about to begin counts, too.
             if kept >= APPLIES_MAX || bytes > APPLIES_BYTES_MAX {
                 self.dir.remove_file(name(*id))?;
             }
@@ -200,7 +200,7 @@ impl Records {
         Ok(())
     }
 
-    /// Reads a record back, without the old bytes; `None` if there is none of this number.
+    /// Reads a record back, without the old bytes; `None` if no record has this number.
     pub fn read(&self, apply: ApplyId) -> io::Result<Option<Record>> {
         let file = match file_inside(&self.dir, &name(apply)) {
             Ok(file) => file,
@@ -236,7 +236,7 @@ impl Records {
         Ok(record)
     }
 
-    /// What was there before a step; `None` if it cannot be read back as it was.
+    /// Returns the bytes before a step; `None` if they do not have the recorded digest any more.
     pub fn old(&self, apply: ApplyId, side: &Side, at: u64) -> io::Result<Option<Vec<u8>>> {
         let mut file = file_inside(&self.dir, &name(apply))?;
         file.seek(SeekFrom::Start(at))?;
@@ -246,12 +246,12 @@ impl Records {
     }
 }
 
-/// So that they are in order as text.
+/// Returns the name of a record's file. Names sort like numbers.
 fn name(apply: ApplyId) -> String {
     format!("{:012}", apply.0)
 }
 
-/// The next line, and how long it is; `None` at the end, and where a crash has left half of one.
+/// Returns the next line and its length; `None` at the end, or if a crash has left only a part of a line.
 fn line(reader: &mut BufReader<File>) -> io::Result<Option<(Line, u64)>> {
     let mut text = Vec::new();
     reader.by_ref().take(APPLY_LINE_BYTES_MAX as u64).read_until(b'\n', &mut text)?;
@@ -262,13 +262,13 @@ fn line(reader: &mut BufReader<File>) -> io::Result<Option<(Line, u64)>> {
 }
 
 impl Pen {
-    /// The number of the next step.
+    /// Returns the number of the next step.
     pub fn next_number(&mut self) -> u32 {
         self.n += 1;
         self.n
     }
 
-    /// A file is about to be written. When this returns, that is on disk with what was there.
+    /// Records that a file is about to be written, with its old bytes. Both are on disk when this returns.
     pub fn step(&mut self, step: &Step, old: &[u8]) -> io::Result<()> {
         let before = self.len;
         self.put(&Line::Step(step.clone()), old)?;
@@ -283,13 +283,13 @@ impl Pen {
         self.put(&Line::Done(n), &[])
     }
 
-    /// Nothing more will be written.
+    /// Records the end of the apply.
     pub fn end(&mut self, totals: Totals) -> io::Result<()> {
         self.put(&Line::End(totals), &[])?;
         self.file.sync_data()
     }
 
-    /// What could not be written whole is taken back.
+    /// Appends a line. If it cannot be written completely, its part is removed again.
     fn put(&mut self, line: &Line, old: &[u8]) -> io::Result<()> {
         let mut bytes = serde_json::to_vec(line).map_err(io::Error::other)?;
         if bytes.len() >= APPLY_LINE_BYTES_MAX {

@@ -1,4 +1,4 @@
-//! The difference that the approver of an apply sees: as much of it as a person reads.
+//! The difference that the approver of an apply sees, up to the length that a person reads.
 
 use std::time::{Duration, Instant};
 
@@ -24,7 +24,7 @@ impl Default for ApprovalDiff {
 }
 
 impl ApprovalDiff {
-    /// Adds a file. `kept` is what it is to say where the plan does not have it.
+    /// Adds a file. `kept` is its new content if the plan does not contain it.
     pub fn add(&mut self, path: &RepoPath, found: Option<&Found>, plan: &Plan, kept: Option<&[u8]>) {
         let left = APPROVAL_DIFF_BYTES_MAX.saturating_sub(self.text.len());
         if left == 0 || Instant::now() > self.until {
@@ -52,7 +52,7 @@ impl ApprovalDiff {
         }
     }
 
-    /// A file that was added, and is not written after all.
+    /// Notes that a file that was added is not written after all.
     pub fn withhold(&mut self, path: &RepoPath) {
         let line = format!("{path} is not written: what belongs to its change cannot be.\n");
         match self.text.len() + line.len() <= APPROVAL_DIFF_BYTES_MAX {
@@ -61,7 +61,7 @@ impl ApprovalDiff {
         }
     }
 
-    /// All of it. What was left out is said.
+    /// Returns the whole text, with a note about the files that were left out.
     pub fn done(mut self) -> Box<str> {
         if self.more > 0 {
             self.text.push_str(&format!(

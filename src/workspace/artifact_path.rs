@@ -1,7 +1,7 @@
 //! The check of clients' paths by their spelling. A6s 6.8.
 //!
-//! The rules are the same on every system, since a repository is checked out on all of them. Opening a file later
-//! shows what it is, and whether a link leads elsewhere.
+//! The rules are the same on every system, since a repository is checked out on all of them. Later, opening a file
+//! shows its kind, and whether a link leads elsewhere.
 
 use provost_base::later::{self, ROWS, Row};
 use provost_base::limits::PATH_LEN_MAX;
@@ -11,17 +11,17 @@ use provost_base::{RepoPath, WatchPatterns};
 const GUARDED: [&str; 8] =
     [".git", ".hg", ".svn", ".provost", ".wit", ".devit", ".git-paw", ".agent-protocol"];
 
-/// Names that mean devices on Windows, whatever follows after a dot.
+/// Names that mean devices on Windows, with any extension.
 const DEVICES: [&str; 6] = ["con", "prn", "aux", "nul", "conin$", "conout$"];
 
-/// Characters that some systems do not see in names.
+/// Characters that some systems ignore in names.
 const UNSEEN: [std::ops::RangeInclusive<char>; 4] =
     ['\u{200c}'..='\u{200f}', '\u{202a}'..='\u{202e}', '\u{206a}'..='\u{206f}', '\u{feff}'..='\u{feff}'];
 
-/// The file that a path means.
+/// Returns the file that a path means.
 ///
 /// # Errors
-/// Why nothing is ever written there, for the caller that named the path.
+/// The reason why no file is ever written there, for the caller that named the path.
 pub fn read(root: &str, text: &str) -> Result<RepoPath, String> {
     if text.is_empty() {
         return Err("the path is empty".into());
@@ -44,9 +44,9 @@ pub fn read(root: &str, text: &str) -> Result<RepoPath, String> {
     Ok(path)
 }
 
-/// Whether the configuration keeps files from being written.
+/// Refuses a path that the configuration keeps from being written.
 pub fn denied(deny: &WatchPatterns, path: &RepoPath) -> Result<(), String> {
-    // On some systems the size of letters makes no difference.
+    // On some systems upper and lower case make no difference.
     let denied = deny.matches(path.as_str()) || deny.matches(&folded(path.as_str()));
     if denied {
         Err("the configuration keeps this file from being written (a6s.deny)".into())
@@ -59,7 +59,7 @@ fn outside() -> String {
     "the path leads out of the workspace".into()
 }
 
-/// The path from the workspace on.
+/// Returns the path from the workspace on.
 fn below<'a>(root: &str, plain: &'a str) -> Result<&'a str, String> {
     let drive = plain.as_bytes().get(1) == Some(&b':');
     if !plain.starts_with('/') && !drive {
@@ -71,11 +71,11 @@ fn below<'a>(root: &str, plain: &'a str) -> Result<&'a str, String> {
         "" => "the path names a folder".to_owned(),
         _ => outside(),
     })?;
-    // What else is absolute after that is no path.
+    // A path that is still absolute after that is invalid, except for extra slashes.
     if rest.starts_with('/') { Ok(rest.trim_start_matches('/')) } else { Ok(rest) }
 }
 
-/// The row of settings that run later that a path means on some system, if any.
+/// Returns the row of settings that run later that a path means on some system, if there is one.
 pub fn setting(path: &RepoPath) -> Option<&'static Row> {
     let names: Vec<String> = path.as_str().split('/').map(plain).collect();
     let is_short = |row: &&Row| {
@@ -86,7 +86,7 @@ pub fn setting(path: &RepoPath) -> Option<&'static Row> {
     row.filter(|row| row.is_read_only()).or_else(|| ROWS.iter().find(is_short)).or(row)
 }
 
-/// Whether settings that run later keep a file from being written.
+/// Refuses a path that is read-only because it is a setting that runs later.
 pub fn set_apart(path: &RepoPath) -> Result<(), String> {
     match setting(path).filter(|row| row.is_read_only()) {
         Some(row) => Err(format!(
@@ -97,21 +97,21 @@ pub fn set_apart(path: &RepoPath) -> Result<(), String> {
     }
 }
 
-/// A name as systems take it that are less exact.
+/// Returns a name as less exact systems read it.
 pub fn plain(name: &str) -> String {
     let seen: String = name.chars().filter(|it| !UNSEEN.iter().any(|unseen| unseen.contains(it))).collect();
-    // Windows passes over dots and spaces at the end, and what follows a colon is a part of the file.
+    // Windows ignores dots and spaces at the end, and a colon begins the name of a stream of the file.
     folded(&seen).split(':').next().unwrap_or_default().trim_end_matches(['.', ' ']).to_owned()
 }
 
-/// Whether a plain name is one that Windows makes up for a longer one.
+/// Checks whether a plain name is a short name that Windows may make for a longer one.
 fn is_short_for(plain: &str, name: &str) -> bool {
     let Some((head, digits)) = plain.split_once('~') else { return false };
     let fits = head.len() >= 2 && name.trim_start_matches('.').replace(['.', '-'], "").starts_with(head);
     fits && !digits.is_empty() && digits.bytes().all(|it| it.is_ascii_digit())
 }
 
-/// The folder of version control or of an agents' tool into which a path leads on some system, if any.
+/// Returns the folder of version control or of an agents' tool into which a path leads on some system, if there is one.
 pub fn guarded(path: &RepoPath) -> Option<&'static str> {
     path.as_str().split('/').find_map(|name| guarded_name(&plain(name)))
 }
@@ -120,7 +120,7 @@ fn guarded_name(plain: &str) -> Option<&'static str> {
     GUARDED.into_iter().find(|it| plain == *it || is_short_for(plain, it))
 }
 
-/// One name of a path.
+/// Checks one name of a path.
 fn part(name: &str) -> Result<(), String> {
     let plain = plain(name);
     let plain = plain.as_str();
@@ -141,7 +141,7 @@ fn part(name: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Without the size of letters, also of those that only look different in one size.
+/// Removes differences of case, also for letters that only look different in one case.
 fn folded(text: &str) -> String {
     text.to_uppercase().to_lowercase()
 }

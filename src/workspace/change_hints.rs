@@ -1,4 +1,4 @@
-//! Hints that something in some directories has changed: from the system where it gives them, else by the clock.
+//! Hints that files in some directories have changed: from the system if it gives them, otherwise by the clock.
 //!
 //! A hint carries no other data. The scan that follows finds changes that a full queue has lost, or that happen in a
 //! new directory.
@@ -13,10 +13,10 @@ use tokio::sync::Notify;
 use provost_base::limits::WATCH_DIRS_MAX;
 use provost_system::folder_watch::{FolderWatcher, ONE_BY_ONE, Subscription};
 
-/// Between two looks where there are no hints, or not for every directory.
+/// The time between two scans if there are no hints, or not for every directory.
 const TICK: Duration = Duration::from_secs(2);
 
-/// Which directories hints are wanted for. Blocking.
+/// The subscription to hints about directories. Blocking.
 pub struct Wanted {
     root: PathBuf,
     subscription: Subscription,
@@ -25,24 +25,24 @@ pub struct Wanted {
 /// The hints of one watch.
 pub struct Hints {
     bell: Arc<Notify>,
-    /// Whether there is a hint for every directory.
+    /// Whether hints come for every directory.
     pub cover_all: bool,
 }
 
 impl Hints {
-    /// None are given before directories are named. On systems that do not watch each folder for itself there are none.
+    /// Begins without hints, which come after directories are named. `None` on systems that do not watch each folder by itself.
     pub fn begin(watcher: &FolderWatcher, root: &Path) -> (Self, Option<Wanted>) {
         let bell: Arc<Notify> = Arc::default();
         let rings = bell.clone();
         let wanted = ONE_BY_ONE.then(|| {
-            // No path is of interest, so none waits.
+            // No path is remembered, so none waits.
             let subscription = watcher.subscribe(0, |_| true, move || rings.notify_one());
             Wanted { root: root.into(), subscription }
         });
         (Self { bell, cover_all: false }, wanted)
     }
 
-    /// Waits until something may have changed.
+    /// Waits until a file may have changed.
     pub async fn next(&mut self) {
         if self.cover_all {
             return self.bell.notified().await;
@@ -55,7 +55,7 @@ impl Hints {
 }
 
 impl Wanted {
-    /// Asks for hints about these directories and no others. Answers whether some are new, so that something
+    /// Asks for hints about these directories and no others. Returns whether some are new, so that a file
     /// may have changed there unseen, and whether all are covered.
     pub fn only(&mut self, directories: &[Vec<u8>]) -> (bool, bool) {
         let most = directories.len().min(WATCH_DIRS_MAX);

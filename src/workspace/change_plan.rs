@@ -8,50 +8,50 @@ use super::diff::merge;
 use super::file::Found;
 use provost_base::{ApplyId, Digest, RepoPath};
 
-/// What the file has to be before the change, as far as that is known.
+/// The required state of the file before the change.
 #[derive(Clone, Debug)]
 pub enum Check {
-    /// Any content is right; also no file.
+    /// Any content, or no file.
     Nothing,
-    /// This, or what can be merged with it.
+    /// This version, or one that can be merged with it.
     Base {
         /// The digest of the version from which the change was made.
         hash: Digest,
-        /// That version itself, from which a merge can begin; `None` when it is not kept.
+        /// The content of that version, for a merge; `None` if it is not kept.
         content: Option<Vec<u8>>,
     },
     /// There must be no file.
     Missing,
-    /// Exactly this; `None` is not there.
+    /// Exactly this content; `None` if there must be no file.
     Exactly(Option<Digest>),
 }
 
-/// What a caller wants of a file.
+/// The change that a caller asks for.
 #[derive(Clone, Debug)]
 pub enum Want {
-    /// To say this; and where its run has made a program of it, or none any more, that too.
+    /// The file gets this content, and becomes a program, or ceases to be one, if the run changed that.
     Says {
         /// The new content.
         bytes: Arc<[u8]>,
         /// The permission bits of a new file.
         mode: Option<u32>,
-        /// Whether the file becomes a program, or ceases to be one; `None` leaves that as it is.
+        /// Whether the file becomes a program, or ceases to be one; `None` leaves that unchanged.
         program: Option<bool>,
     },
-    /// To say what is kept of its artifact, which is no text.
+    /// The file gets the kept content of its artifact, which is no text.
     Bytes,
-    /// To say what it said before an apply.
+    /// The file gets the content that it had before an apply.
     Kept {
         /// The apply whose record has the bytes.
         apply: ApplyId,
         /// The file as it was before that apply.
         side: Side,
-        /// Where the bytes begin in the record.
+        /// The offset of the bytes in the record.
         at: u64,
-        /// Whether the file becomes a program, or ceases to be one; `None` leaves that as it is.
+        /// Whether the file becomes a program, or ceases to be one; `None` leaves that unchanged.
         program: Option<bool>,
     },
-    /// Not to be there, nor these folders if nothing else is in them.
+    /// The file is removed, and so are these folders if they are empty then.
     Gone {
         /// Folders that the apply had made, the outermost first.
         sweep: Vec<RepoPath>,
@@ -59,7 +59,7 @@ pub enum Want {
 }
 
 impl Want {
-    /// Whether the file is to be a program from now on, or to be none, where that is wanted.
+    /// Returns whether the file is to become a program, or to cease to be one; `None` if neither was asked.
     fn program(&self) -> Option<bool> {
         match self {
             Want::Says { program, .. } | Want::Kept { program, .. } => *program,
@@ -68,7 +68,7 @@ impl Want {
     }
 }
 
-/// One file that is to be written.
+/// One file to write or to remove.
 #[derive(Clone, Debug)]
 pub struct FileWrite {
     /// The artifact's id.
@@ -83,20 +83,20 @@ pub struct FileWrite {
     pub check: Check,
     /// The file's content at the request, and its planned content: both are covered by the approval.
     pub sides: Sides,
-    /// Whether it is a setting that runs later, instructions for agents, or named by what runs outside of every jail.
+    /// Whether the file is a setting that runs later, has instructions for agents, or is named by a line that runs outside of every jail.
     pub runs_later: bool,
 }
 
-/// The digest of before; the digest and the rights of after. `None` is not there.
+/// The digest before; the digest and the mode after. `None` stands for no file.
 pub type Sides = (Option<Digest>, Option<(Digest, Option<u32>)>);
 
 impl FileWrite {
-    /// Whether the file is removed.
+    /// Checks whether the file shall be removed.
     pub fn is_removal(&self) -> bool {
         matches!(self.want, Want::Gone { .. })
     }
 
-    /// The fields by which an approval recognises the order.
+    /// Returns the fields by which an approval recognises the write.
     pub fn fields(&self) -> [Vec<u8>; 5] {
         let mut want = match &self.want {
             Want::Says { bytes, .. } => format!("says {}", Digest::of(bytes)),
@@ -114,13 +114,13 @@ impl FileWrite {
         };
         let missing = || "missing".to_owned();
         let before = self.sides.0.map_or_else(missing, |it| it.to_string());
-        // The approval also covers whether it becomes a program.
+        // The approval also covers whether the file becomes a program.
         let after = self.sides.1.map_or_else(missing, |(digest, mode)| match mode {
             Some(mode) => format!("{digest} {mode:o}"),
             None => digest.to_string(),
         });
         let mut path = self.path.as_str().as_bytes().to_vec();
-        // What was not shown apart is another question once it runs later.
+        // If the file runs later now and did not when it was shown, the approval does not cover it.
         if self.runs_later {
             path.extend(b"\0runs later");
         }
@@ -128,15 +128,15 @@ impl FileWrite {
     }
 }
 
-/// How a file is changed to become what is wanted.
+/// The planned change of a file.
 pub enum Plan {
-    /// Nothing: it is so already.
+    /// None: the file has the wanted content already.
     Same,
     /// The file gets this content.
     Says {
         /// The planned content.
         bytes: Arc<[u8]>,
-        /// Its permission bits; `None` where the system has none.
+        /// The file's permission bits; `None` on a system without them.
         mode: Option<u32>,
     },
     /// The file is removed.
@@ -144,7 +144,7 @@ pub enum Plan {
 }
 
 impl Plan {
-    /// What a file says before and after it, and its rights after it.
+    /// Returns the digests before and after the change, and the mode after it.
     pub fn sides(&self, found: Option<&Found>, want: &Want) -> Sides {
         let before = found.map(|it| it.digest);
         let after = match (self, want) {
@@ -156,21 +156,21 @@ impl Plan {
         (before, after)
     }
 
-    /// Whether there is nothing to write.
+    /// Checks whether nothing has to be written.
     pub fn is_nothing(&self) -> bool {
         matches!(self, Plan::Same)
     }
 }
 
-/// Why the content of an artifact cannot be written.
+/// The reason why the content of an artifact cannot be written.
 pub const NOT_KEPT: &str = "its content is no text, and is not kept here";
 
 const CHANGED: &str = "changed on disk since it was generated";
 
-/// Decides. Both changes of a file are merged if that can be done until then.
+/// Plans the change. Merges both changes of a file if that is possible before the given moment.
 ///
 /// # Errors
-/// Why nothing is done.
+/// The reason why nothing is done.
 pub fn plan(found: Option<&Found>, want: &Want, check: &Check, until: Instant) -> Result<Plan, String> {
     let now = found.map(|it| it.digest);
     let is = found.and_then(|it| it.mode);
@@ -183,7 +183,7 @@ pub fn plan(found: Option<&Found>, want: &Want, check: &Check, until: Instant) -
         Want::Kept { side, .. } if same_mode && now == Some(side.digest) => return Ok(Plan::Same),
         Want::Gone { .. } => (None, None),
         Want::Says { bytes, mode, .. } => (Some(bytes.clone()), *mode),
-        // Read back when it is written.
+        // The bytes are read back at the write.
         Want::Kept { side, .. } => (Some(Arc::from([])), side.mode),
     };
     let plan = |bytes: Option<Arc<[u8]>>| match bytes {
@@ -206,7 +206,7 @@ pub fn plan(found: Option<&Found>, want: &Want, check: &Check, until: Instant) -
     }
 }
 
-/// A file's permissions; a program is executable for everyone who may read it.
+/// Returns a file's permissions as a program or as none; everyone who may read a program may run it.
 fn as_program(mode: u32, program: bool) -> u32 {
     if program { mode | (mode & 0o444) >> 2 } else { mode & !0o111 }
 }

@@ -28,7 +28,7 @@ use provost_system::walk::{Bound, Bounds, Entry, Folder, Name, Step, Unread, Vis
 
 /// A file that has changed since the copy was made.
 enum Found {
-    /// It is there and not as it was, or was not there before.
+    /// The file exists, and is new or changed.
     Content { path: String, stamp: Stamp, bytes: Vec<u8> },
     /// The file was there before, and is gone.
     Gone { path: String },
@@ -42,12 +42,12 @@ impl Found {
     }
 }
 
-/// How much of the changes of one run is kept.
+/// How much of one run's changes is kept.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ChangesRoom {
-    /// So many files.
+    /// The number of files.
     pub files: usize,
-    /// So many bytes of all their contents.
+    /// The total of their contents, in bytes.
     pub bytes: u64,
 }
 
@@ -57,7 +57,7 @@ impl Default for ChangesRoom {
     }
 }
 
-/// Looks through a copy.
+/// Collects the changes in a copy.
 pub fn gather(copy: &Path, base: &Base, task: &TaskId, room: ChangesRoom) -> Changeset {
     let mut look = Collector {
         base,
@@ -76,21 +76,21 @@ pub fn gather(copy: &Path, base: &Base, task: &TaskId, room: ChangesRoom) -> Cha
         .map_err(Stop::Io)
         .and_then(|top| walk(&mut look, (top, OsStr::new(base.below.as_str())), here, bounds));
     match walked {
-        // Only who has seen everything knows what is missing.
+        // Only a scan that has seen everything can tell which files are missing.
         Ok(()) => look.missing(),
         Err(stop) => look.left_out.lose(stop.why()),
     }
     look.harvest(task)
 }
 
-/// Why a changed file is not kept.
+/// The reason why a changed file is not kept.
 struct Unkept {
     why: String,
-    /// Whether there is no room for its content.
+    /// Whether the file is left out since its content found no room.
     is_large: bool,
 }
 
-/// Why a look was given up.
+/// The reason why a scan was given up.
 enum Stop {
     TooMany,
     TooDeep,
@@ -111,7 +111,7 @@ impl Stop {
 struct LeftOut {
     said: Vec<Box<str>>,
     more: usize,
-    /// Whether files are missing that could have been offered.
+    /// Whether files are missing in the result that could have been offered.
     incomplete: bool,
 }
 
@@ -123,7 +123,7 @@ impl LeftOut {
         }
     }
 
-    /// The same of files that would have been offered, had there been room or a way to read them.
+    /// Does the same for files that would have been offered if there had been room, or a way to read them.
     fn lose(&mut self, what: String) {
         self.incomplete = true;
         self.say(what);
@@ -143,15 +143,15 @@ struct Collector<'a> {
     seen: std::collections::BTreeSet<String>,
     left_out: LeftOut,
     room: ChangesRoom,
-    /// How much may still be read into memory.
+    /// The bytes that may still be read into memory.
     bytes: u64,
-    /// Changed files beyond as many as there is room for.
+    /// The number of changed files for which there was no room.
     more: usize,
-    /// Changed files whose content there is no room for.
+    /// The number of changed files whose contents found no room.
     large: usize,
 }
 
-/// What holds in a folder.
+/// The state of the scan in a folder.
 struct Here {
     rules: IgnoreRules,
     ignored: bool,
@@ -162,7 +162,7 @@ impl Visitor for Collector<'_> {
     type Stop = Stop;
 
     fn folder(&mut self, folder: Folder<'_>, names: &mut Vec<Name>, here: &mut Here) -> Result<(), Stop> {
-        // What is no text is not gone into.
+        // A folder whose name is no text is not entered.
         let path = folder.path().to_str().unwrap_or_default();
         add_rules(&mut here.rules, folder.dir, ".gitignore", path);
         names.retain(|it| it.name != ".git");
@@ -174,7 +174,7 @@ impl Visitor for Collector<'_> {
         let Ok(meta) = at.metadata() else { return Ok(Step::Over) };
         let Some(path) = at.text().filter(|it| is_fit(it)).map(str::to_owned) else {
             let path = at.path().to_string_lossy();
-            // It is there, also if its name means another path elsewhere.
+            // The file exists, also if its name means another path elsewhere.
             let below = self.below(&path);
             self.seen.extend(below.into_iter().chain([path.clone().into_owned()]));
             self.left_out
@@ -189,7 +189,7 @@ impl Visitor for Collector<'_> {
             return match at.open() {
                 Ok(inner) => Ok(Step::Into(inner, Here { rules: here.rules.clone(), ignored })),
                 Err(error) => {
-                    // It is there, whatever is in it.
+                    // The folder exists, with unknown contents.
                     self.seen.extend(self.below(&path));
                     let error = io::Error::from(error);
                     self.left_out.lose(format!("{}: cannot be looked into: {error}", shown(path.as_bytes())));
@@ -211,7 +211,7 @@ impl Visitor for Collector<'_> {
 }
 
 impl Collector<'_> {
-    /// What is no folder.
+    /// Examines an entry that is no folder.
     fn file(&mut self, at: Entry<'_>, meta: &Metadata, path: String, ignored: bool) {
         let (dir, name) = (at.dir, at.name());
         let was = self.base.was.get(&path);
@@ -281,7 +281,7 @@ impl Collector<'_> {
         }
     }
 
-    /// A file that was only touched has not changed.
+    /// Checks whether a file's content has changed; touching it is no change.
     fn differs(&self, path: &str, stamp: &Stamp, bytes: &[u8]) -> bool {
         match self.base.was.get(path) {
             Some(Was::File { copy, hash: Some(hash), .. }) => {
@@ -297,7 +297,7 @@ impl Collector<'_> {
 
     fn below(&self, folder: &str) -> impl Iterator<Item = String> + use<> {
         let (from, to) = (format!("{folder}/"), format!("{folder}0"));
-        // `0` follows `/`.
+        // `0` is the character after `/`.
         let range = self.base.was.range::<str, _>((Included(&*from), Excluded(&*to)));
         range.map(|(path, _)| path.clone()).collect::<Vec<_>>().into_iter()
     }
@@ -333,7 +333,7 @@ impl Collector<'_> {
         Changeset { gathered, left_out: self.left_out.done(), incomplete, beyond }
     }
 
-    /// How many files have changed and how many fit, where not all do.
+    /// Describes how many files have changed and how many found room; `None` if all did.
     fn beyond(&self) -> Option<Box<str>> {
         let fit = self.found.len();
         let all = fit + self.more + self.large;
@@ -344,7 +344,7 @@ impl Collector<'_> {
     }
 }
 
-/// What a jail whose supervisor was killed has left behind.
+/// Checks whether a file is the placeholder of a jail whose supervisor was killed.
 #[cfg(unix)]
 fn is_placeholder(meta: &Metadata) -> bool {
     use cap_std::fs::MetadataExt as _;
@@ -364,7 +364,7 @@ fn gathered((base, until): (&Base, Instant), id: Box<str>, found: Found) -> Coll
     let (old_mode, base_hash, before) = match base.was.get(found.path()) {
         Some(Was::File { mode, copy, hash, at }) => {
             let content = at.and_then(|at| base.content(at, copy.size).ok());
-            // What cannot be read back is as if it had not been kept.
+            // A content that cannot be read back counts as not kept.
             (Some(*mode), *hash, content.filter(|it| *hash == Some(Digest::of(it))))
         }
         _ => (None, None, None),
@@ -381,7 +381,7 @@ fn gathered((base, until): (&Base, Instant), id: Box<str>, found: Found) -> Coll
         base_mode: old_mode.filter(|_| mode.is_some()),
         path: path.clone(),
     };
-    // Of a file whose earlier content is not kept it is not known which lines are new.
+    // If the earlier content of a file is not kept, its new lines are unknown.
     let known = before.is_some() || base_hash.is_none();
     let new = if let Found::Content { bytes, .. } = &found { bytes.as_slice() } else { &[] };
     let lines = lines_changed(before.as_deref().unwrap_or_default(), new, until);
@@ -418,7 +418,7 @@ fn gathered((base, until): (&Base, Instant), id: Box<str>, found: Found) -> Coll
     }
 }
 
-/// As it was, save for whether it can be run; a worker's own mask says nothing about the user's files.
+/// Returns the old mode, changed only by whether the file is a program; a worker's own umask does not affect the user's files.
 fn mode_of(old: Option<u32>, program: bool) -> u32 {
     match (old, program) {
         (Some(old), true) if is_program(old) => old,

@@ -1,8 +1,8 @@
 //! A private copy of a working directory, for workers whose changes are discarded. Blocking.
 //!
-//! The copy uses handles that follow no symbolic link; links are copied as links. Where the file
+//! The copy uses handles that follow no symbolic link; links are copied as links. If the file
 //! system can share blocks, a copy of a file costs no space. Sockets, pipes and devices are left out, and so are
-//! files that their owner cannot read, and what is removed while the copy is made.
+//! files that their owner cannot read, and files that are removed while the copy is made.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -19,7 +19,7 @@ use provost_base::limits::{COPY_BYTES_MAX, COPY_DEPTH_MAX, COPY_ENTRIES_MAX, HAR
 use provost_system::open_folder;
 use provost_system::walk::{Bound, Bounds, Entry, Folder, Step, Unopened, Unread, Visitor, walk};
 
-/// Why there is no copy. Safe to show.
+/// The reason why there is no copy. Safe to show.
 #[derive(Debug, thiserror::Error)]
 pub enum NoCopy {
     /// More bytes than a copy may have.
@@ -63,14 +63,14 @@ impl From<Unread> for NoCopy {
     }
 }
 
-/// A copy. Removed when dropped.
+/// A copy, removed when this is dropped.
 #[derive(Debug)]
 pub struct Copied {
     path: PathBuf,
 }
 
 impl Copied {
-    /// A new folder beneath `into`, with nothing in it.
+    /// Makes a new, empty folder beneath `into`.
     pub fn empty(into: &Path) -> Result<Self, NoCopy> {
         fs::DirBuilder::new().recursive(true).mode(0o700).create(into)?;
         let copied = Self { path: into.join(uuid::Uuid::new_v4().simple().to_string()) };
@@ -78,36 +78,36 @@ impl Copied {
         Ok(copied)
     }
 
-    /// Copies a directory into a new folder beneath `into`, which is made if it is not there.
+    /// Copies a directory into a new folder beneath `into`, which is made if it is missing.
     pub fn of(directory: impl AsFd, into: &Path) -> Result<Self, NoCopy> {
         let copied = Self::empty(into)?;
         let target = Dir::open_ambient_dir(&copied.path, ambient_authority())?;
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        // The handle may be one that only stands for the directory; this one also lists it.
+        // The given handle may be one that only names the directory; this one can also list it.
         let source = rustix::fs::openat(directory, c".", flags, Mode::empty())?;
         Room::default().all_of(Dir::from_std_file(File::from(source)), target)?;
         Ok(copied)
     }
 
-    /// The absolute path of the copy.
+    /// Returns the absolute path of the copy.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The copy at a path, which an earlier run has left.
+    /// Takes over the copy at a path, which an earlier run has left.
     pub fn left_at(path: PathBuf) -> Self {
         Self { path }
     }
 
-    /// Leaves it where it is for a later run.
+    /// Leaves the copy in its place for a later run.
     pub fn leave(mut self) -> PathBuf {
         std::mem::take(&mut self.path)
     }
 
-    /// Gives it this name, in the same folder, where there is nothing of that name.
+    /// Renames the copy in the same folder, if no file has that name.
     ///
     /// # Errors
-    /// What the system says, and that something has that name.
+    /// The system's error, and that a file has that name.
     pub fn rename(&mut self, name: &str) -> io::Result<()> {
         let to = self.path.with_file_name(name);
         if to.symlink_metadata().is_ok() {
@@ -130,7 +130,7 @@ impl Drop for Copied {
     }
 }
 
-/// A worker may have taken its own rights away; it is gone by now, so nothing changes under our hands.
+/// Removes a copy. The worker may have removed permissions in it; no process of the worker is left to interfere.
 pub fn remove(path: &Path) -> io::Result<()> {
     fs::remove_dir_all(path).or_else(|_| {
         open_up(path)?;
@@ -146,7 +146,7 @@ fn open_up(path: &Path) -> io::Result<()> {
     fs::read_dir(path)?.try_for_each(|entry| open_up(&entry?.path()))
 }
 
-/// How much may still be copied.
+/// The rest of the bounds of a copy.
 pub struct Room {
     /// Bytes of files.
     pub bytes: u64,
@@ -174,7 +174,7 @@ impl Room {
         };
         rustix::fs::mkdirat(to, at.name(), mode | Mode::RWXU)?;
         match inner {
-            // What is shut for its owner is left out: a worker could shut something for all later ones.
+            // A folder that its owner cannot enter is left out: a worker could shut one to prevent all later copies.
             Err(Unopened::Shut(_)) => Ok(Step::Over),
             Err(error) => Err(NoCopy::Io(error.into())),
             Ok(inner) => Ok(Step::Into(inner, open_folder(to, at.name())?)),
@@ -182,11 +182,11 @@ impl Room {
     }
 
     fn file(&mut self, from: &Dir, to: &Dir, name: &OsStr, mode: Mode) -> Result<(), NoCopy> {
-        // Without waiting: what was a file a moment ago may be a pipe now.
+        // The open does not wait: the file may have been replaced by a pipe.
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let opened = rustix::fs::openat(from, name, flags, Mode::empty()).map_err(io::Error::from);
         let mut source = match opened.map_err(Unopened::from) {
-            // A file that its owner cannot read is left out, too, and one that has gone since it was listed.
+            // A file that its owner cannot read is left out, too, and so is one that has vanished since it was listed.
             Err(Unopened::Shut(_) | Unopened::Gone(_)) => return Ok(()),
             Err(Unopened::Failed(error)) => return Err(error.into()),
             Ok(source) => File::from(source),
@@ -201,7 +201,7 @@ impl Room {
         if share(&source, &target).is_ok() {
             return Ok(());
         }
-        // A file that grows while it is read does not get past its bound.
+        // A file that grows while it is read cannot exceed the bound.
         let copied = copy_data(&mut source, &mut target, meta.len().saturating_add(self.bytes))?;
         self.bytes = self.bytes.saturating_sub(copied.saturating_sub(meta.len()));
         Ok(())
@@ -209,24 +209,24 @@ impl Room {
 }
 
 impl Visitor for Room {
-    /// The folder that is filled.
+    /// The folder that is being filled.
     type Here = Dir;
     type Stop = NoCopy;
 
     fn entry(&mut self, at: Entry<'_>, to: &mut Dir) -> Result<Step<Dir>, NoCopy> {
         self.entries = self.entries.checked_sub(1).ok_or(NoCopy::TooMany)?;
         let stat = match at.stat() {
-            // Removed since it was listed.
+            // The entry was removed since it was listed.
             Err(rustix::io::Errno::NOENT) => return Ok(Step::Over),
             stat => stat?,
         };
-        // Only what a copy's owner may have: no setuid and the like.
+        // Special bits such as setuid are not copied.
         let mode = Mode::from_raw_mode(stat.st_mode & 0o777);
         match FileType::from_raw_mode(stat.st_mode) {
             FileType::Directory => return self.folder(at, to, mode),
             FileType::RegularFile => self.file(at.dir, to, at.name(), mode)?,
             FileType::Symlink => match rustix::fs::readlinkat(at.dir, at.name(), Vec::new()) {
-                // It has gone, or is no link any more.
+                // The link has vanished, or is no link any more.
                 Err(rustix::io::Errno::NOENT | rustix::io::Errno::INVAL) => {}
                 target => rustix::fs::symlinkat(&*target?, &*to, at.name())?,
             },
@@ -240,14 +240,14 @@ impl Visitor for Room {
     }
 }
 
-/// Copies what a file holds and leaves out its holes, which a worker can make as large as it likes. Answers how long it is.
+/// Copies the data of a file without its holes, which a worker can make as large as it likes. Returns the file's length.
 #[cfg(target_os = "linux")]
 pub fn copy_data(source: &mut File, target: &mut File, most: u64) -> io::Result<u64> {
     use rustix::fs::{SeekFrom, seek};
     let mut at = 0;
     loop {
         let data = match seek(&*source, SeekFrom::Data(at)) {
-            // Nothing but a hole from here to the end.
+            // There is only a hole from here to the end.
             Err(rustix::io::Errno::NXIO) => break,
             Err(rustix::io::Errno::INVAL | rustix::io::Errno::OPNOTSUPP) => at,
             data => data?,
@@ -276,7 +276,7 @@ pub fn copy_data(source: &mut File, target: &mut File, most: u64) -> io::Result<
     io::copy(&mut io::Read::take(source, most), target)
 }
 
-/// Lets the copy share its blocks with the original, where the file system can.
+/// Makes the copy share its blocks with the original, if the file system can do so.
 #[cfg(target_os = "linux")]
 pub fn share(source: impl AsFd, target: impl AsFd) -> rustix::io::Result<()> {
     rustix::fs::ioctl_ficlone(target, source)

@@ -16,7 +16,7 @@ use cap_std::fs::{Dir, OpenOptions};
 use provost_base::limits::{COPY_BYTES_MAX, COPY_DEPTH_MAX, COPY_ENTRIES_MAX, HARVEST_FILES_MAX};
 use provost_system::walk::{Bound, Bounds, Entry, Folder, Kind, Step, Unopened, Unread, Visitor, walk};
 
-/// Why there is no copy. Safe to show.
+/// The reason why there is no copy. Safe to show.
 #[derive(Debug, thiserror::Error)]
 pub enum NoCopy {
     /// More bytes than a copy may have.
@@ -54,14 +54,14 @@ impl From<Unread> for NoCopy {
     }
 }
 
-/// A copy. Removed when dropped.
+/// A copy, removed when this is dropped.
 #[derive(Debug)]
 pub struct Copied {
     path: PathBuf,
 }
 
 impl Copied {
-    /// A new folder beneath `into`, with nothing in it.
+    /// Makes a new, empty folder beneath `into`.
     pub fn empty(into: &Path) -> Result<Self, NoCopy> {
         fs::create_dir_all(into)?;
         let copied = Self { path: into.join(uuid::Uuid::new_v4().simple().to_string()) };
@@ -69,7 +69,7 @@ impl Copied {
         Ok(copied)
     }
 
-    /// Copies a directory into a new folder beneath `into`, which is made if it is not there.
+    /// Copies a directory into a new folder beneath `into`, which is made if it is missing.
     pub fn of(source: &Dir, into: &Path) -> Result<Self, NoCopy> {
         let copied = Self::empty(into)?;
         let target = Dir::open_ambient_dir(&copied.path, ambient_authority())?;
@@ -77,25 +77,25 @@ impl Copied {
         Ok(copied)
     }
 
-    /// The absolute path of the copy.
+    /// Returns the absolute path of the copy.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The copy at a path, which an earlier run has left.
+    /// Takes over the copy at a path, which an earlier run has left.
     pub fn left_at(path: PathBuf) -> Self {
         Self { path }
     }
 
-    /// Leaves it where it is for a later run.
+    /// Leaves the copy in its place for a later run.
     pub fn leave(mut self) -> PathBuf {
         std::mem::take(&mut self.path)
     }
 
-    /// Gives it this name, in the same folder, where there is nothing of that name.
+    /// Renames the copy in the same folder, if no file has that name.
     ///
     /// # Errors
-    /// What the system says, and that something has that name.
+    /// The system's error, and that a file has that name.
     pub fn rename(&mut self, name: &str) -> io::Result<()> {
         let to = self.path.with_file_name(name);
         if to.symlink_metadata().is_ok() {
@@ -118,12 +118,12 @@ impl Drop for Copied {
     }
 }
 
-/// Removes a folder with all that is in it.
+/// Removes a folder with all its contents.
 pub fn remove(path: &Path) -> io::Result<()> {
     fs::remove_dir_all(path)
 }
 
-/// How much may still be copied.
+/// The rest of the bounds of a copy.
 pub struct Room {
     /// Bytes of files.
     pub bytes: u64,
@@ -137,12 +137,12 @@ impl Default for Room {
     }
 }
 
-/// Copies what a file holds. Answers how long it is.
+/// Copies the data of a file. Returns its length.
 pub fn copy_data(source: &mut std::fs::File, target: &mut std::fs::File, most: u64) -> io::Result<u64> {
     io::copy(&mut io::Read::take(source, most), target)
 }
 
-/// This system's file systems share no blocks between files.
+/// Fails, since this system's file systems share no blocks between files.
 pub fn share<A, B>(_source: A, _target: B) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }
@@ -156,14 +156,14 @@ impl Room {
 
     fn file(&mut self, from: &Dir, to: &Dir, name: &OsStr) -> Result<(), NoCopy> {
         let source = match from.open(name) {
-            // Removed since it was listed.
+            // The entry was removed since it was listed.
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
             source => source?,
         };
         let length = source.metadata()?.len();
         self.bytes = self.bytes.checked_sub(length).ok_or(NoCopy::TooLarge)?;
         let mut target = to.open_with(name, OpenOptions::new().write(true).create_new(true))?;
-        // A file that grows while it is read does not get past its bound.
+        // A file that grows while it is read cannot exceed the bound.
         let copied = io::copy(&mut source.take(length.saturating_add(self.bytes)), &mut target)?;
         self.bytes = self.bytes.saturating_sub(copied.saturating_sub(length));
         Ok(())
@@ -171,7 +171,7 @@ impl Room {
 }
 
 impl Visitor for Room {
-    /// The folder that is filled.
+    /// The folder that is being filled.
     type Here = Dir;
     type Stop = NoCopy;
 

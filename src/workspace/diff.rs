@@ -9,52 +9,52 @@ use std::time::Instant;
 use provost_base::visible;
 use similar::{Algorithm, ChangeTag, DiffOp, DiffTag, capture_diff_slices_deadline, group_diff_ops};
 
-/// Lines around a change.
+/// The number of unchanged lines around a change.
 const CONTEXT: usize = 3;
 
 /// One content of a file; `None` when there is no file.
 pub type Side<'a> = Option<&'a [u8]>;
 
-/// How much may be spent on differences.
+/// The effort for a difference.
 #[derive(Clone, Copy, Debug)]
 pub struct Budget {
-    /// Until then the shortest one is looked for; what is found afterwards may be longer.
+    /// Until this moment the shortest difference is looked for; a later one may be longer.
     pub until: Instant,
-    /// So many bytes; of a longer one only the lines are counted.
+    /// The most bytes of the difference's text; of a longer one only the lines are counted.
     pub bytes: usize,
 }
 
-/// A difference, and what it comes to.
+/// A difference, with its numbers.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Difference {
-    /// In git's form.
+    /// The text in git's form.
     pub text: String,
-    /// Lines that come.
+    /// The number of added lines.
     pub added: u64,
-    /// Lines that go.
+    /// The number of removed lines.
     pub removed: u64,
-    /// How much of it the text shows.
+    /// How much of the difference the text shows.
     pub extent: Extent,
 }
 
 /// How much of a difference its text shows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Extent {
-    /// All: `git apply` makes of one side the other.
+    /// The whole difference: `git apply` turns one side into the other.
     #[default]
     Whole,
-    /// That the bytes, which are no text, differ.
+    /// Only that the bytes, which are no text, differ.
     Binary,
-    /// How many lines there are of it, since it is too long.
+    /// Only the number of the lines, since the text would be too long.
     Counted,
 }
 
-/// The difference, in git's form.
+/// Returns the difference in git's form.
 pub fn unified(path: &str, mode: Option<u32>, old: Side<'_>, new: Side<'_>, budget: Budget) -> String {
     difference(path, mode, old, new, budget).text
 }
 
-/// The same, with what it comes to.
+/// Returns the difference, with the numbers of its lines.
 pub fn difference(path: &str, mode: Option<u32>, old: Side<'_>, new: Side<'_>, budget: Budget) -> Difference {
     let (a, b) = (name("a/", path), name("b/", path));
     let mut text = format!("diff --git {a} {b}\n");
@@ -102,7 +102,7 @@ pub fn difference(path: &str, mode: Option<u32>, old: Side<'_>, new: Side<'_>, b
     Difference { text, added, removed, extent }
 }
 
-/// How many lines go and come between two contents; none where a content is no text. Coarser, and never too small, after that moment.
+/// Counts removed and added lines; none if a content is no text. After the given moment, the numbers may be too large, and never too small.
 pub fn lines_changed(old: &[u8], new: &[u8], until: Instant) -> (u64, u64) {
     if is_binary(old) || is_binary(new) {
         return (0, 0);
@@ -110,7 +110,7 @@ pub fn lines_changed(old: &[u8], new: &[u8], until: Instant) -> (u64, u64) {
     count(&capture_diff_slices_deadline(Algorithm::Myers, &lines(old), &lines(new), Some(until)))
 }
 
-/// The same, with what changes about who may run the file, in git's form; `alone` where nothing else does.
+/// Adds the change of the file's mode in git's form; `alone` if the mode is the only change.
 pub fn with_mode(text: String, (old, new): (Option<u32>, Option<u32>), alone: bool) -> String {
     let word = |mode: u32| if mode & 0o100 != 0 { "100755" } else { "100644" };
     let Some((old, new)) = old.zip(new).map(|(old, new)| (word(old), word(new))) else { return text };
@@ -122,7 +122,7 @@ pub fn with_mode(text: String, (old, new): (Option<u32>, Option<u32>), alone: bo
     }
 }
 
-/// Lines that go, and lines that come.
+/// Counts removed and added lines.
 fn count(ops: &[DiffOp]) -> (u64, u64) {
     let (mut gone, mut come) = (0, 0);
     for op in ops {
@@ -151,7 +151,7 @@ fn put_hunk(text: &mut String, hunk: &[DiffOp], old: &[&[u8]], new: &[&[u8]]) {
     }
 }
 
-/// Lines are counted from one; no lines come after the one before them.
+/// Returns a range of lines in git's form, counted from one; an empty range names the line before it.
 fn numbers(range: &Range<usize>) -> String {
     match range.len() {
         0 => format!("{},0", range.start),
@@ -175,7 +175,7 @@ fn put_lines(text: &mut String, tag: ChangeTag, lines: &[&[u8]]) {
     }
 }
 
-/// A name as git writes it: between quotation marks where it has one, or a character that hides. The bytes of such a character
+/// Returns a name as git writes it: in quotation marks if it contains one, or an invisible character. The bytes of such a character
 /// are octal numbers, which git reads and a terminal does not act upon.
 fn name(side: &str, path: &str) -> String {
     let hides = |c: char| {
@@ -192,7 +192,7 @@ fn name(side: &str, path: &str) -> String {
             '"' | '\\' => quoted.extend(['\\', c]),
             c if hides(c) => {
                 for byte in c.encode_utf8(&mut [0; 4]).bytes() {
-                    // A String takes everything.
+                    // Writing to a String never fails.
                     let _ = write!(quoted, "\\{byte:03o}");
                 }
             }
@@ -202,7 +202,7 @@ fn name(side: &str, path: &str) -> String {
     quoted + "\""
 }
 
-/// Whether a content is shown as text.
+/// Checks whether a content is no text.
 pub fn is_binary(bytes: &[u8]) -> bool {
     bytes.contains(&0) || std::str::from_utf8(bytes).is_err()
 }
@@ -211,7 +211,7 @@ fn lines(bytes: &[u8]) -> Vec<&[u8]> {
     bytes.split_inclusive(|it| *it == b'\n').collect()
 }
 
-/// One change: which lines of the base are replaced by which of the other.
+/// One change: lines of the base, and the lines of the other side that replace them.
 #[derive(Clone, Debug)]
 struct Hunk {
     base: Range<usize>,
@@ -234,8 +234,8 @@ fn hunks(base: &[&[u8]], side: &[&[u8]], until: Instant) -> Vec<Hunk> {
     hunks
 }
 
-/// Both changes of a base in one content. `None` where they differ and are about the same lines, or
-/// about lines that touch.
+/// Merges both changes of a base into one content. `None` if they differ and concern the same lines, or
+/// lines that touch.
 pub fn merge(base: &[u8], ours: &[u8], theirs: &[u8], until: Instant) -> Option<Vec<u8>> {
     if [base, ours, theirs].into_iter().any(is_binary) {
         return None;
@@ -247,7 +247,7 @@ pub fn merge(base: &[u8], ours: &[u8], theirs: &[u8], until: Instant) -> Option<
     while let Some(start) = [a.first(), b.first()].into_iter().flatten().map(|it| it.base.start).min() {
         let mut end = start;
         let (mut of_a, mut of_b) = (0, 0);
-        // One region is all changes that touch each other.
+        // A region is a group of changes that touch each other.
         loop {
             let next =
                 |hunks: &[Hunk], taken: usize| hunks.get(taken).filter(|it| it.base.start <= end).cloned();
@@ -272,7 +272,7 @@ pub fn merge(base: &[u8], ours: &[u8], theirs: &[u8], until: Instant) -> Option<
     Some(merged.concat())
 }
 
-/// Where a region of the base is on a side that has these changes in it.
+/// Returns the lines of a side that correspond to a region of the base, given the side's changes in it.
 fn span(hunks: &[Hunk], region: &Range<usize>) -> Range<usize> {
     let (Some(first), Some(last)) = (hunks.first(), hunks.last()) else { return 0..0 };
     let start = first.side.start - (first.base.start - region.start);

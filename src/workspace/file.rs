@@ -16,15 +16,15 @@ use provost_system::{
     file_inside, folder_inside, mode_of, name_inside, new_file_inside, set_mode, swap_inside, sync_folder,
 };
 
-/// The permissions of a new file, where the change names none: those with which editors make files.
+/// The permissions of a new file if the change names none: those that editors use.
 pub const MODE: u32 = 0o644;
 
-/// Of a file's rights, a worker has a say in one: whether it is a program.
+/// Reduces a mode to the one right that a worker decides: whether the file is a program.
 pub fn plain_mode(mode: u32) -> u32 {
     if mode & 0o100 != 0 { 0o755 } else { MODE }
 }
 
-/// Why a file is neither looked at nor written. Safe to show.
+/// The reason why a file is neither read nor written. Safe to show.
 #[derive(Debug, thiserror::Error)]
 pub enum Trouble {
     /// A symbolic link, which could lead anywhere.
@@ -39,25 +39,25 @@ pub enum Trouble {
     /// A pipe, socket or device.
     #[error("{0}")]
     NoFile(&'static str),
-    /// More than is kept for an undo.
+    /// The file is larger than an undo keeps.
     #[error("the file is larger than {} MiB, which is more than is kept for an undo", ARTIFACT_BYTES_MAX >> 20)]
     TooLarge,
-    /// The system says no.
+    /// The system refused a step.
     #[error("{0}")]
     Io(#[from] io::Error),
 }
 
 /// The present content of a file.
 pub struct Found {
-    /// Its content.
+    /// The content.
     pub bytes: Vec<u8>,
     /// The digest of the content.
     pub digest: Digest,
-    /// Its permission bits; `None` where the system has none.
+    /// The file's permission bits; `None` on a system without them.
     pub mode: Option<u32>,
 }
 
-/// What is to become of a file.
+/// The new state of a file.
 pub enum New<'a> {
     /// The file gets this content.
     Says {
@@ -66,20 +66,20 @@ pub enum New<'a> {
         /// The permission bits; `None` means those of a plain file, 0o644.
         mode: Option<u32>,
     },
-    /// It is not there.
+    /// The file is removed.
     Gone,
 }
 
-/// How a change went.
+/// The outcome of a change.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Done {
-    /// It is on disk.
+    /// The change is on disk.
     Changed,
-    /// The file is not what it was a moment ago; nothing was changed.
+    /// The file has changed a moment ago; nothing was written.
     Moved,
 }
 
-/// Folders on the way to a file, and its name.
+/// Returns the folders on the way to a file, and its name.
 fn parts(path: &RepoPath) -> (impl Iterator<Item = &str>, &str) {
     let (folders, name) = path.as_str().rsplit_once('/').unwrap_or(("", path.as_str()));
     (folders.split('/').filter(|it| !it.is_empty()), name)
@@ -89,7 +89,7 @@ fn is_link(dir: &Dir, name: &str) -> bool {
     dir.symlink_metadata(name).is_ok_and(|it| it.is_symlink())
 }
 
-/// A folder in a folder; `None` where nothing is.
+/// Opens a folder in a folder; `None` if it does not exist.
 fn enter(dir: &Dir, name: &str) -> Result<Option<Dir>, Trouble> {
     match folder_inside(dir, name) {
         Ok(found) => Ok(Some(found)),
@@ -100,7 +100,7 @@ fn enter(dir: &Dir, name: &str) -> Result<Option<Dir>, Trouble> {
     }
 }
 
-/// A folder of the workspace, with no link on the way; `None` where there is none.
+/// Opens a folder of the workspace, with no link on the way; `None` if it does not exist.
 pub fn folder_at(root: &Dir, path: &RepoPath) -> Result<Option<Dir>, Trouble> {
     match folder(root, path)? {
         Some(dir) => enter(&dir, parts(path).1),
@@ -108,7 +108,7 @@ pub fn folder_at(root: &Dir, path: &RepoPath) -> Result<Option<Dir>, Trouble> {
     }
 }
 
-/// The folder that a file is in; `None` where it is not there yet.
+/// Opens the folder of a file; `None` if it does not exist yet.
 fn folder(root: &Dir, path: &RepoPath) -> Result<Option<Dir>, Trouble> {
     let mut dir = root.try_clone()?;
     for name in parts(path).0 {
@@ -120,7 +120,7 @@ fn folder(root: &Dir, path: &RepoPath) -> Result<Option<Dir>, Trouble> {
     Ok(Some(dir))
 }
 
-/// Folders above a file that are not there yet, the outermost first.
+/// Returns the folders above a file that do not exist yet, the outermost first.
 pub fn missing_folders(root: &Dir, path: &RepoPath) -> Result<Vec<RepoPath>, Trouble> {
     let (mut dir, mut at, mut missing) = (Some(root.try_clone()?), String::new(), Vec::new());
     for name in parts(path).0 {
@@ -133,7 +133,7 @@ pub fn missing_folders(root: &Dir, path: &RepoPath) -> Result<Vec<RepoPath>, Tro
     Ok(missing)
 }
 
-/// The same folder, made where it is missing.
+/// Opens the folder of a file, and makes it if it is missing.
 fn make_folder(root: &Dir, path: &RepoPath) -> Result<Dir, Trouble> {
     let mut dir = root.try_clone()?;
     for name in parts(path).0 {
@@ -150,18 +150,18 @@ fn make_folder(root: &Dir, path: &RepoPath) -> Result<Dir, Trouble> {
     Ok(dir)
 }
 
-/// Removes folders that an apply has made and that nothing is in any more.
+/// Removes folders that an apply has made, if they are empty.
 pub fn remove_folders(root: &Dir, folders: &[RepoPath]) {
     for path in folders.iter().rev() {
         let Ok(Some(dir)) = folder(root, path) else { continue };
-        // Not empty, or gone: then another program has it.
+        // The folder is not empty, or is gone: another program uses it then.
         if dir.remove_dir(parts(path).1).is_err() {
             return;
         }
     }
 }
 
-/// What a file says; `None` where there is none.
+/// Reads a file; `None` if it does not exist.
 pub fn look(root: &Dir, path: &RepoPath) -> Result<Option<Found>, Trouble> {
     match folder(root, path)? {
         Some(dir) => look_inside(&dir, parts(path).1),
@@ -202,12 +202,12 @@ fn read(file: File) -> Result<Found, Trouble> {
     Ok(Found { digest: Digest::of(&bytes), bytes, mode })
 }
 
-/// Whether a file has this digest; `None` where there is none.
+/// Returns the digest of a file; `None` if it does not exist.
 fn says(dir: &Dir, name: &str) -> Option<Digest> {
     look_inside(dir, name).ok().flatten().map(|it| it.digest)
 }
 
-/// Changes a file that says `old` at this moment, by way of another name in its folder that
+/// Changes a file whose content is `old` at this moment, by way of another name in its folder that
 /// no other writer uses.
 pub fn change(
     root: &Dir,
@@ -239,7 +239,7 @@ pub fn change(
     Ok(done)
 }
 
-/// A whole file under the other name, on disk.
+/// Writes a whole file under the other name, to disk.
 fn put(dir: &Dir, beside: &str, bytes: &[u8], mode: Option<u32>) -> Result<(), Trouble> {
     let mut file = new_file_inside(dir, beside)?;
     let written = file
@@ -249,14 +249,14 @@ fn put(dir: &Dir, beside: &str, bytes: &[u8], mode: Option<u32>) -> Result<(), T
     Ok(written.inspect_err(|_| drop(dir.remove_file(beside)))?)
 }
 
-/// Takes the other name away. Ours, or what was replaced and is kept for an undo.
+/// Removes the other name: our own file, or the replaced one, which is kept for an undo.
 fn clear(dir: &Dir, beside: &str) {
     if let Err(err) = dir.remove_file(beside) {
         tracing::warn!(%err, name = beside, "a file that an apply has left was not removed");
     }
 }
 
-/// A file appears where none was.
+/// Makes a file appear where none was.
 fn appear(dir: &Dir, beside: &str, name: &str) -> Result<Done, Trouble> {
     let appeared = match name_inside(dir, beside, name) {
         Err(err) if err.kind() == ErrorKind::Unsupported => match dir.symlink_metadata(name) {
@@ -274,12 +274,12 @@ fn appear(dir: &Dir, beside: &str, name: &str) -> Result<Done, Trouble> {
     done
 }
 
-/// A file takes the place of one that says `old`.
+/// Replaces a file whose content is `old`.
 fn replace(dir: &Dir, beside: &str, name: &str, old: Digest) -> Result<Done, Trouble> {
     let done = match swap_inside(dir, beside, name) {
         Ok(()) if says(dir, beside) == Some(old) => Ok(Done::Changed),
         Ok(()) => {
-            // Another program was quicker: its file comes back. If that is impossible, it stays under the other name.
+            // Another program was quicker: its file is put back. If that is impossible, it stays under the other name.
             swap_inside(dir, beside, name)?;
             Ok(Done::Moved)
         }
@@ -297,7 +297,7 @@ fn replace(dir: &Dir, beside: &str, name: &str, old: Digest) -> Result<Done, Tro
     done
 }
 
-/// A file that says `old` is not there any more.
+/// Removes a file whose content is `old`.
 fn vanish(dir: &Dir, beside: &str, name: &str, old: Option<Digest>) -> Result<Done, Trouble> {
     match name_inside(dir, name, beside) {
         Ok(()) if says(dir, beside) == old => {
@@ -320,7 +320,7 @@ fn vanish(dir: &Dir, beside: &str, name: &str, old: Option<Digest>) -> Result<Do
     }
 }
 
-/// Cleans up after a change that was broken off: the file is as it was, or as it was to be. Says which.
+/// Cleans up after a change that was broken off, which leaves the old file or the new one. Returns whether it is the new one.
 pub fn settle(
     root: &Dir,
     path: &RepoPath,
@@ -339,10 +339,10 @@ pub fn settle(
         let is_known = Some(left) == old || Some(left) == new;
         let swapped = now == new && now != old;
         match (is_known, swapped, now) {
-            // Another program's newer content, which was to come back when the daemon ended.
+            // This is another program's newer content, which was to be put back when the daemon ended.
             (false, true, Some(_)) => dir.rename(beside, &dir, name)?,
             (false, true, None) => drop(name_inside(&dir, beside, name)),
-            // Removed, or replaced: it is kept for an undo. Or one of ours, whole or not.
+            // This is the removed or replaced file, which is kept for an undo, or one of ours, complete or not.
             _ => dir.remove_file(beside)?,
         }
         sync_folder(&dir)?;

@@ -23,10 +23,10 @@ use provost_domain::{FileChange, Watched, WatchedFile};
 use provost_jail::{PLACEHOLDER_MTIME, ResolvedPath};
 use provost_system::walk::{Bound, Entry, Folder, Name, Step, Unopened, Unread, Visitor, walk};
 
-/// Folders of git and of daemons; what changes in them is no work.
+/// Folders of git and of daemons, whose changes are no work.
 const PASSED_OVER: [&str; 6] = [".git", ".wit", ".devit", ".git-paw", ".agent-protocol", ".provost"];
 
-/// The directory that is watched, and the patterns of the files.
+/// The watched directory, and the patterns of the files.
 #[derive(Clone, Debug)]
 pub struct Watch {
     /// The working directory of the task.
@@ -39,7 +39,7 @@ pub struct Watch {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct FileState {
     stamp: Stamp,
-    /// A file that is renamed keeps these; one that is made in its inode does not.
+    /// The time of the last write. A renamed file keeps it; a new file in the same inode has another.
     written: (i64, i64),
     size: i64,
 }
@@ -48,16 +48,16 @@ struct FileState {
 #[derive(Clone, Debug, Default)]
 pub struct WatchedFiles {
     files: BTreeMap<Vec<u8>, FileState>,
-    /// Directories, for hints about changes; as many as are of use.
+    /// Directories for hints about changes, up to the bound.
     pub directories: Vec<Vec<u8>>,
-    /// Why it is incomplete.
+    /// The reason why the list of files is incomplete.
     incomplete: Option<String>,
-    /// How long it took.
+    /// The duration of the scan.
     pub took: Duration,
 }
 
 impl Watch {
-    /// Looks at all files. Never fails: what could not be looked at is said in the result.
+    /// Scans all files. Never fails: the result names the reason if files could not be read.
     pub fn look(&self) -> WatchedFiles {
         let began = Instant::now();
         let mut looking = Looking { patterns: &self.patterns, look: WatchedFiles::default() };
@@ -134,11 +134,11 @@ impl Looking<'_> {
     }
 }
 
-/// What became of files between two looks.
+/// Returns the changes of files between two scans.
 pub fn changes(before: &WatchedFiles, after: &WatchedFiles) -> Watched {
     let incomplete = before.incomplete.as_ref().or(after.incomplete.as_ref());
     let mut gone: BTreeMap<&Vec<u8>, &FileState> = match incomplete {
-        // What an unfinished look did not come to is not gone.
+        // Files that an unfinished scan did not reach are not gone.
         Some(_) => BTreeMap::new(),
         None => before.files.iter().filter(|(path, _)| !after.files.contains_key(*path)).collect(),
     };
@@ -167,7 +167,7 @@ pub fn changes(before: &WatchedFiles, after: &WatchedFiles) -> Watched {
     listed(files, 0, incomplete.map(|why| format!("some changes may be missing: {why}").into()))
 }
 
-/// The same, with no more files than are listed.
+/// Shortens the changes to the number of files that are listed.
 pub fn listed(mut files: Vec<WatchedFile>, more: u32, incomplete: Option<Box<str>>) -> Watched {
     let left_out = u32::try_from(files.len().saturating_sub(WATCH_LISTED_MAX)).unwrap_or(u32::MAX);
     files.truncate(WATCH_LISTED_MAX);
@@ -175,7 +175,7 @@ pub fn listed(mut files: Vec<WatchedFile>, more: u32, incomplete: Option<Box<str
 }
 
 impl WatchedFiles {
-    /// Nothing could be seen.
+    /// Makes the result of a scan that saw nothing.
     pub fn failed(why: &str) -> Self {
         Self { incomplete: Some(why.into()), ..Self::default() }
     }

@@ -8,7 +8,7 @@ use provost_base::limits::WATCH_LISTED_MAX;
 use provost_domain::{Watched, WatchedFile};
 use provost_jail::ResolvedPath;
 
-/// The directory that is watched, and the patterns of the files.
+/// The watched directory, and the patterns of the files.
 #[derive(Clone, Debug)]
 pub struct Watch {
     /// The working directory of the task.
@@ -22,14 +22,14 @@ pub struct Watch {
 pub struct WatchedFiles {
     /// Directories, for hints about changes.
     pub directories: Vec<Vec<u8>>,
-    /// Why it is incomplete.
+    /// The reason why the list of files is incomplete.
     incomplete: Option<String>,
-    /// How long it took.
+    /// The duration of the scan.
     pub took: Duration,
 }
 
 impl Watch {
-    /// Says that nothing was looked at.
+    /// Returns a result that says that no file was read.
     pub fn look(&self) -> WatchedFiles {
         let (place, patterns) = (self.place.path().display(), &self.patterns);
         tracing::debug!(%place, ?patterns, "files are not watched on Windows");
@@ -37,13 +37,13 @@ impl Watch {
     }
 }
 
-/// What became of files between two looks.
+/// Returns the changes of files between two scans: none, with the reason.
 pub fn changes(before: &WatchedFiles, after: &WatchedFiles) -> Watched {
     let incomplete = before.incomplete.as_ref().or(after.incomplete.as_ref());
     listed(Vec::new(), 0, incomplete.map(|why| why.as_str().into()))
 }
 
-/// The same, with no more files than are listed.
+/// Shortens the changes to the number of files that are listed.
 pub fn listed(mut files: Vec<WatchedFile>, more: u32, incomplete: Option<Box<str>>) -> Watched {
     let left_out = u32::try_from(files.len().saturating_sub(WATCH_LISTED_MAX)).unwrap_or(u32::MAX);
     files.truncate(WATCH_LISTED_MAX);
@@ -51,7 +51,7 @@ pub fn listed(mut files: Vec<WatchedFile>, more: u32, incomplete: Option<Box<str
 }
 
 impl WatchedFiles {
-    /// Nothing could be seen.
+    /// Makes the result of a scan that saw nothing.
     pub fn failed(why: &str) -> Self {
         Self { incomplete: Some(why.into()), ..Self::default() }
     }

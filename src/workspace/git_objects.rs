@@ -1,7 +1,7 @@
-//! The objects of a repository: trees merged, compared, read and written without a work tree. Blocking.
+//! The objects of a repository: merges, compares, reads and writes trees without a work tree. Blocking.
 //!
-//! Git is asked in a repository of ours that has nothing but the user's objects: no configuration of theirs,
-//! no hook, no attribute and no ref counts there. So nothing that a branch contains can name a program that
+//! Git runs in a repository of ours that contains only the user's objects: no configuration of the user's,
+//! no hook, no attribute and no ref counts there. So no file of a branch can name a program that
 //! git runs.
 
 use std::collections::BTreeMap;
@@ -35,16 +35,16 @@ const SHALLOW_BYTES_MAX: u64 = 64 << 20;
 #[derive(Clone, Debug)]
 pub struct Objects {
     repository: Repository,
-    /// A repository of ours.
+    /// The repository of ours in which git runs.
     own: PathBuf,
 }
 
-/// What became of the merge of two commits.
+/// The outcome of a merge of two commits.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TextMerge {
-    /// The merged tree; in a file that is in conflict are both sides.
+    /// The merged tree; a file in conflict contains both sides.
     pub tree: String,
-    /// The files in conflict, each with git's words.
+    /// The files in conflict, each with git's message.
     pub conflicts: Vec<TextConflict>,
 }
 
@@ -53,21 +53,21 @@ pub struct TextMerge {
 pub struct TextConflict {
     /// The file, from the top of the repository.
     pub path: String,
-    /// Git's words about it.
+    /// Git's message about the conflict.
     pub why: String,
 }
 
 /// A file of a tree.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct TreeFile {
-    /// Its mode: `100644`, `100755`, `120000`, `160000`.
+    /// The file's mode: `100644`, `100755`, `120000`, `160000`.
     pub mode: String,
-    /// Its object.
+    /// The name of the file's object.
     pub object: String,
 }
 
 impl TreeFile {
-    /// Whether it is a file with content, and no link or submodule.
+    /// Checks whether the entry is a file with content, and no link or submodule.
     pub fn is_regular(&self) -> bool {
         self.mode.starts_with("100")
     }
@@ -78,25 +78,25 @@ impl TreeFile {
 pub struct TreeChange {
     /// The file, from the top of the repository.
     pub path: String,
-    /// What it was; `None` where it is new.
+    /// The old file; `None` if it is new.
     pub old: Option<TreeFile>,
-    /// What it is; `None` where it is gone.
+    /// The new file; `None` if it was removed.
     pub new: Option<TreeFile>,
 }
 
 /// A commit of a branch.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CommitInfo {
-    /// Its name.
+    /// The commit's hash.
     pub id: String,
-    /// Its author's name and address.
+    /// The author's name and address.
     pub author: String,
-    /// Its message.
+    /// The commit's message.
     pub message: String,
 }
 
 impl Objects {
-    /// The objects of a repository.
+    /// Opens the objects of a repository.
     ///
     /// # Errors
     /// [`GitError`].
@@ -119,7 +119,7 @@ impl Objects {
             text.push_str(&format!("[extensions]\n\tobjectFormat = {format}\n"));
         }
         put(&own.join("config"), text.as_bytes())?;
-        // Where history ends in a clone that has not all of it.
+        // The commits at which the history of a shallow clone ends.
         let shallow = own.join("shallow");
         match system::beginning(&repository.common.join("shallow"), SHALLOW_BYTES_MAX) {
             Ok((text, true)) => put(&shallow, &text)?,
@@ -132,15 +132,15 @@ impl Objects {
         Ok(Self { repository: repository.clone(), own })
     }
 
-    /// The repository.
+    /// Returns the repository.
     pub fn repository(&self) -> &Repository {
         &self.repository
     }
 
-    /// Git among these objects, and nowhere else.
+    /// Returns a git command that reads and writes these objects alone, without the user's configuration.
     pub(super) fn git(&self) -> Result<Command, GitError> {
         let mut git = git_process::git(&self.repository.outer, &self.own)?;
-        // No configuration but ours.
+        // Only our own configuration counts.
         git.env_remove("HOME").env_remove("XDG_CONFIG_HOME").env_remove("USERPROFILE");
         git.env("GIT_CONFIG_NOSYSTEM", "1")
             .env("GIT_CONFIG_GLOBAL", if cfg!(windows) { "NUL" } else { "/dev/null" });
@@ -164,7 +164,7 @@ impl Objects {
         Ok(String::from_utf8_lossy(&said).trim_end_matches(['\n', '\r']).to_owned())
     }
 
-    /// Whether one commit is in the history of another, or is that one.
+    /// Checks whether one commit is in the history of another, or is the same.
     ///
     /// # Errors
     /// [`GitError`].
@@ -179,7 +179,7 @@ impl Objects {
         }
     }
 
-    /// A commit from which two have come; `None` where they have nothing in common.
+    /// Returns a common ancestor of two commits; `None` if their histories have nothing in common.
     ///
     /// # Errors
     /// [`GitError`].
@@ -208,7 +208,7 @@ impl Objects {
         }
     }
 
-    /// The tree of a commit.
+    /// Returns the tree of a commit.
     ///
     /// # Errors
     /// [`GitError`].
@@ -216,7 +216,7 @@ impl Objects {
         self.ask_line(&["rev-parse", "--verify", "--end-of-options", &format!("{commit}^{{tree}}")])
     }
 
-    /// All files of a tree. Names that are no text are left out.
+    /// Returns all files of a tree. Names that are no text are left out.
     ///
     /// # Errors
     /// [`GitError`].
@@ -232,7 +232,7 @@ impl Objects {
         Ok(said.split(|it| *it == 0).filter_map(one).collect())
     }
 
-    /// The files that differ between two trees; a renamed one has gone and come.
+    /// Returns the files that differ between two trees; a renamed file counts as removed and added.
     ///
     /// # Errors
     /// [`GitError`], also for a name that is no text.
@@ -255,7 +255,7 @@ impl Objects {
         Ok(found)
     }
 
-    /// Sees that the contents of files are there, which not all are in a partial clone.
+    /// Checks that the contents of files exist here, which a partial clone may lack.
     ///
     /// # Errors
     /// [`GitError::NotThere`] among others.
@@ -265,7 +265,7 @@ impl Objects {
         self.sizes(&objects).map(drop)
     }
 
-    /// The sizes of objects in bytes, in their order.
+    /// Returns the sizes of objects in bytes, in their order.
     fn sizes(&self, objects: &[&str]) -> Result<Vec<usize>, GitError> {
         let said = self.batch("--batch-check=%(objectsize)", objects)?;
         let sizes = String::from_utf8_lossy(&said).lines().map(|it| it.parse().ok()).collect::<Vec<_>>();
@@ -276,7 +276,7 @@ impl Objects {
         Ok(sizes.into_iter().flatten().collect())
     }
 
-    /// The contents of files, in their order; `None` for one that is too large to be read as source.
+    /// Returns the contents of files, in their order; `None` for one that is too large to be read as source.
     ///
     /// # Errors
     /// [`GitError`].
@@ -286,7 +286,7 @@ impl Objects {
         let (mut found, mut some, mut bytes) = (Vec::new(), Vec::new(), 0);
         let small = || objects.iter().zip(&sizes).filter_map(|(it, size)| Some((*it, (*size)?)));
         for (object, size) in small() {
-            // As many at once as an answer may have.
+            // Each request asks for as many as one answer may have.
             if !some.is_empty() && bytes + size > MERGE_CONTENTS_AT_ONCE_BYTES {
                 found.extend(contents_of(&self.batch("--batch=%(objectsize)", &some)?));
                 (some, bytes) = (Vec::new(), 0);
@@ -309,7 +309,7 @@ impl Objects {
         git_process::run(git, "cat-file", self.scratch())?.good("cat-file")
     }
 
-    /// Writes a commit; nothing names it yet.
+    /// Writes a commit, which no ref names yet.
     ///
     /// # Errors
     /// [`GitError`].
@@ -332,8 +332,8 @@ impl Objects {
         Ok(String::from_utf8_lossy(&said).trim_end().to_owned())
     }
 
-    /// The commits that a branch has, without those of another commit if one is named, newest first; the newest
-    /// ones where there are many.
+    /// Returns the commits of a branch, without those of another commit if one is named, newest first; only the newest
+    /// ones if there are many.
     ///
     /// # Errors
     /// [`GitError`].
@@ -375,7 +375,7 @@ impl Objects {
         git_process::run(git, "read-tree", self.scratch())?.good("read-tree").map(drop)
     }
 
-    /// Git with an index and a work tree, and with no configuration but ours.
+    /// Returns git with an index and a work tree, and with only our own configuration.
     pub(super) fn git_at(&self, index: &Path, work_tree: &Path) -> Result<Command, GitError> {
         let mut git = self.git()?;
         git.env("GIT_INDEX_FILE", index).env("GIT_WORK_TREE", work_tree).current_dir(work_tree);
@@ -383,7 +383,7 @@ impl Objects {
     }
 }
 
-/// Has a file say this, in one step: another git may be reading it.
+/// Replaces the text of a file in one step, since another git may be reading it.
 fn put(path: &Path, text: &[u8]) -> io::Result<()> {
     if fs::read(path).is_ok_and(|it| it == text) {
         return Ok(());
@@ -393,13 +393,13 @@ fn put(path: &Path, text: &[u8]) -> io::Result<()> {
     fs::rename(&new, path)
 }
 
-/// Whether a value of the configuration is one word, which a file of ours can repeat.
+/// Checks whether a value of the configuration is one word, which a file of ours can repeat.
 fn is_word(text: &str) -> bool {
     !text.is_empty() && text.len() < 64 && text.bytes().all(|it| it.is_ascii_alphanumeric() || it == b'-')
 }
 
 /// Reads `git merge-tree -z --name-only`: the tree, the files in conflict, and then messages, each with the
-/// paths that it is about.
+/// paths that it concerns.
 fn text_merge(said: &str, is_clean: bool) -> TextMerge {
     let mut parts = said.split('\0');
     let tree = parts.next().unwrap_or_default().trim().to_owned();

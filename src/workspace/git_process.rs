@@ -10,30 +10,30 @@ use std::time::Duration;
 use provost_base::limits::{GIT_ERROR_BYTES_MAX, MERGE_ANSWER_BYTES_MAX, MERGE_GIT_SECONDS_MAX};
 use provost_system as system;
 
-/// Why git has not answered. Safe to show.
+/// The reason why git has not answered. Safe to show.
 #[derive(Debug, thiserror::Error)]
 pub enum GitError {
     /// There is no git.
     #[error("git is not found in PATH outside of the repository; install git 2.38 or newer")]
     NoGit,
-    /// It is too old.
+    /// Git is too old.
     #[error("git {0} is too old to merge without a work tree; install git 2.38 or newer")]
     TooOld(String),
     /// There is no repository.
     #[error("{0} is in no git repository")]
     NoRepository(String),
-    /// It failed, with these words.
+    /// Git failed, with this message.
     #[error("git {what} failed: {why}")]
     Failed {
-        /// The command of git's.
+        /// The git command.
         what: String,
-        /// Its words.
+        /// Git's message.
         why: String,
     },
-    /// What it says is more than is read.
+    /// The answer is longer than the bound.
     #[error("git {0} says more than is read")]
     TooMuch(String),
-    /// It has not ended in time.
+    /// Git has not ended in time.
     #[error("git {0} has not ended in {MERGE_GIT_SECONDS_MAX} s")]
     TooLong(String),
     /// Files that the commits name are not among the objects.
@@ -47,7 +47,7 @@ pub enum GitError {
     Io(#[from] io::Error),
 }
 
-/// What git has said.
+/// An answer of git.
 #[derive(Debug)]
 pub(super) struct Answer {
     pub(super) status: ExitStatus,
@@ -56,7 +56,7 @@ pub(super) struct Answer {
 }
 
 impl Answer {
-    /// The answer of a git that has succeeded.
+    /// Returns the output of a git that has succeeded.
     pub(super) fn good(self, what: &str) -> Result<Vec<u8>, GitError> {
         match self.status.success() {
             true => Ok(self.said),
@@ -72,13 +72,13 @@ impl Answer {
     }
 }
 
-/// Git in a folder of a repository whose top is `outer`. Of the daemon's environment it gets only where the
-/// user's configuration is.
+/// Returns git in a folder of a repository whose top is `outer`. From the daemon's environment it gets only the variables that
+/// lead to the user's, the system's and the temporary folders, and `PATH` without the folders in `outer`.
 pub(super) fn git(outer: &Path, folder: &Path) -> Result<Command, GitError> {
     let program = system::find_program_outside("git", &[outer]).ok_or(GitError::NoGit)?;
     let mut git = Command::new(program);
     git.arg("--no-pager").args(["-c", "core.fsmonitor=false"]);
-    // No folder: then there is no hook.
+    // This path is no folder, so that there is no hook.
     git.arg("-c").arg(format!("core.hooksPath={}", if cfg!(windows) { "NUL" } else { "/dev/null" }));
     git.current_dir(folder).env_clear();
     for name in ["HOME", "XDG_CONFIG_HOME", "SYSTEMROOT", "USERPROFILE", "TEMP", "TMP"] {
@@ -91,7 +91,7 @@ pub(super) fn git(outer: &Path, folder: &Path) -> Result<Command, GitError> {
     Ok(git)
 }
 
-/// Gives a program a text to read, without a second thread: it lies in a file without a name.
+/// Gives a program a text on its standard input, without a second thread: the text is in a file without a name.
 pub(super) fn reading(program: &mut Command, text: &[u8], scratch: &Path) -> io::Result<()> {
     let mut file = system::nameless_file(scratch)?;
     file.write_all(text)?;
@@ -100,7 +100,7 @@ pub(super) fn reading(program: &mut Command, text: &[u8], scratch: &Path) -> io:
     Ok(())
 }
 
-/// Runs it to its end, within bounds of time and of what it says. `scratch` is a folder of ours.
+/// Runs git to its end, within bounds of time and of output. `scratch` is a folder of ours.
 pub(super) fn run(mut program: Command, what: &str, scratch: &Path) -> Result<Answer, GitError> {
     let mut words = system::nameless_file(scratch)?;
     program.stderr(Stdio::from(words.try_clone()?));
@@ -117,7 +117,7 @@ pub(super) fn run(mut program: Command, what: &str, scratch: &Path) -> Result<An
         // The receiver may have given up.
         let _unheard = tell.send(read.map(|_| said));
     };
-    // Ends when the program does, at the latest when it is killed.
+    // The thread ends when the program does, at the latest when it is killed.
     if let Err(error) = std::thread::Builder::new().name("git".into()).spawn(read) {
         end(&mut child)?;
         return Err(error.into());
@@ -139,12 +139,12 @@ pub(super) fn run(mut program: Command, what: &str, scratch: &Path) -> Result<An
 }
 
 fn end(child: &mut Child) -> io::Result<()> {
-    // It has ended by itself if this fails.
+    // This fails only if the program has ended by itself.
     let _ended = child.kill();
     child.wait().map(drop)
 }
 
-/// Whether git can merge trees: 2.38 is the first that can.
+/// Checks whether git can merge trees: 2.38 is the first version that can.
 pub(super) fn can_merge(outer: &Path, scratch: &Path) -> Result<(), GitError> {
     let mut asked = git(outer, scratch)?;
     asked.arg("version");

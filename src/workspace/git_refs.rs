@@ -1,7 +1,7 @@
 //! The branches of the user's own repository: read, and moved by compare and swap. Blocking.
 //!
-//! A branch is always asked for by its whole name, so that no tag, no option and no other kind of ref is
-//! taken for it. Nothing here runs a hook, and nothing writes but [`Repository::move_branch`].
+//! A branch is always asked for by its full name, so that no tag, no option and no other kind of ref is
+//! taken for it. Nothing here runs a hook, and only [`Repository::move_branch`] writes.
 
 use provost_base::limits::BRANCH_LEN_MAX;
 use std::fs::{self, File};
@@ -12,16 +12,16 @@ use std::process::{Command, Stdio};
 use super::git_process::{self, GitError};
 use provost_system as system;
 
-/// Why a branch is not known. Safe to show.
+/// The reason why a branch is unknown. Safe to show.
 #[derive(Debug, thiserror::Error)]
 pub enum BranchError {
     /// No branch can have this name.
     #[error("{0:?} is not a name that a branch can have")]
     NoName(String),
-    /// There is none of this name.
+    /// No branch has this name.
     #[error("there is no branch {0:?}")]
     NoBranch(String),
-    /// The name is a symbolic ref to something that is no branch.
+    /// The name is a symbolic ref to another ref that is no branch.
     #[error("{0:?} is no branch, but another name of {1} (git symbolic-ref)")]
     NamesOther(String, String),
     /// Git has not answered.
@@ -32,15 +32,15 @@ pub enum BranchError {
 /// A work tree of the repository.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct WorkTree {
-    /// Its top.
+    /// The top folder of the work tree.
     pub top: PathBuf,
-    /// Its own folder of git's.
+    /// Git's own folder for the work tree.
     pub git_dir: PathBuf,
-    /// The branch that is checked out there; `None` where none is.
+    /// The branch that is checked out there; `None` if none is.
     pub branch: Option<String>,
 }
 
-/// A name and an address, as commits have them.
+/// A name and an address, as in commits.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Person {
     /// The name.
@@ -54,17 +54,17 @@ pub struct Person {
 pub struct Repository {
     /// The top of the workspace.
     pub(super) outer: PathBuf,
-    /// The folder that all work trees share.
+    /// Git's folder, which all work trees share.
     pub(super) common: PathBuf,
     /// A folder of ours, outside of every repository.
     pub(super) scratch: PathBuf,
 }
 
 impl Repository {
-    /// The repository of a workspace. `scratch` is a folder of ours alone, which is made where it is missing.
+    /// Opens the repository of a workspace. `scratch` is a folder of ours alone, which is made if it is missing.
     ///
     /// # Errors
-    /// [`GitError`], also where git is too old.
+    /// [`GitError`], also if git is too old.
     pub fn open(outer: &Path, scratch: &Path) -> Result<Self, GitError> {
         system::make_private_folders(scratch)?;
         git_process::can_merge(outer, scratch)?;
@@ -83,7 +83,7 @@ impl Repository {
         git_process::git(&self.outer, &self.outer)
     }
 
-    /// Git at one of its work trees, with another index.
+    /// Returns git at one of its work trees, with another index.
     pub(super) fn git_at(&self, index: &Path, top: &Path) -> Result<Command, GitError> {
         let mut git = git_process::git(&self.outer, top)?;
         git.env("GIT_INDEX_FILE", index);
@@ -97,7 +97,7 @@ impl Repository {
         Ok(String::from_utf8_lossy(&said).into_owned())
     }
 
-    /// The same where an exit status of one means that there is nothing.
+    /// Asks git, with an exit status of one meaning that there is no value.
     fn ask_whether(&self, args: &[&str]) -> Result<Option<String>, GitError> {
         let (what, mut git) = (args.first().copied().unwrap_or_default(), self.git()?);
         git.args(args);
@@ -109,8 +109,8 @@ impl Repository {
         }
     }
 
-    /// The name of a branch as git has it, without `refs/heads/`. Of a branch that is another name of one, it is the name of
-    /// that one.
+    /// Returns the name of a branch as git has it, without `refs/heads/`. For a symbolic ref to a branch, returns the name of
+    /// that branch.
     ///
     /// # Errors
     /// [`BranchError::NoName`], and [`BranchError::NamesOther`].
@@ -135,7 +135,7 @@ impl Repository {
         }
     }
 
-    /// The commit of a branch.
+    /// Returns the commit of a branch.
     ///
     /// # Errors
     /// [`BranchError`].
@@ -146,7 +146,7 @@ impl Repository {
         found.ok_or(BranchError::NoBranch(name))
     }
 
-    /// The branch that is checked out in the workspace.
+    /// Returns the branch that is checked out in the workspace.
     ///
     /// # Errors
     /// [`GitError`].
@@ -155,12 +155,12 @@ impl Repository {
         Ok(head.and_then(|it| it.strip_prefix("refs/heads/").map(str::to_owned)))
     }
 
-    /// The user, as commits name their committer; `None` where git's configuration does not say who that is.
+    /// Returns the user, as commits name their committer; `None` if git's configuration does not name the user.
     ///
     /// # Errors
     /// [`GitError`].
     pub fn user(&self) -> Result<Option<Person>, GitError> {
-        // A name with such signs is one that git would change.
+        // Git would change a name that contains these signs.
         for key in ["committer.name", "committer.email", "user.name", "user.email"] {
             if self.setting(key)?.is_some_and(|it| it.contains(['<', '>', '\n', '\0'])) {
                 return Ok(None);
@@ -178,12 +178,12 @@ impl Repository {
         Ok(found.map(|(name, email)| Person { name: name.into(), email: email.into() }))
     }
 
-    /// Whether this clone has only a part of the history.
+    /// Checks whether this clone has only a part of the history.
     pub fn is_shallow(&self) -> bool {
         self.common.join("shallow").exists()
     }
 
-    /// The values of a key of the configuration, the last one first.
+    /// Returns the value of a key of the configuration, the last one if there are several; `None` if there is none.
     ///
     /// # Errors
     /// [`GitError`].
@@ -191,7 +191,7 @@ impl Repository {
         self.ask_whether(&["config", "--get", key])
     }
 
-    /// A switch of the configuration, as it is in one work tree.
+    /// Returns a switch of the configuration, as it is in one work tree.
     ///
     /// # Errors
     /// [`GitError`].
@@ -206,7 +206,7 @@ impl Repository {
         }
     }
 
-    /// Whether a work tree has a ref of its own, wherever git keeps refs.
+    /// Checks whether a work tree has a ref of its own, in any of git's formats.
     ///
     /// # Errors
     /// [`GitError`].
@@ -216,7 +216,7 @@ impl Repository {
         Ok(git_process::run(git, "rev-parse", &self.scratch)?.status.success())
     }
 
-    /// Makes a copy of a work tree's index whole, where git keeps a part of it in another file.
+    /// Makes a copy of a work tree's index complete, if git keeps a part of it in another file.
     ///
     /// # Errors
     /// [`GitError`].
@@ -237,7 +237,7 @@ impl Repository {
         git_process::run(git, "update-index", &self.scratch)?.good("update-index").map(drop)
     }
 
-    /// The names of drivers of filters that the configuration has.
+    /// Returns the names of the configured filter drivers.
     ///
     /// # Errors
     /// [`GitError`].
@@ -250,7 +250,7 @@ impl Repository {
         Ok(found.unwrap_or_default().lines().filter_map(name).collect())
     }
 
-    /// All work trees, the workspace's own first. A bare repository is none.
+    /// Returns all work trees, the workspace's own first. A bare repository is none.
     ///
     /// # Errors
     /// [`GitError`].
@@ -269,7 +269,7 @@ impl Repository {
                 }
             }
             let Some(top) = top.filter(|_| !skip) else { continue };
-            // A work tree that is not there at present has nothing that could follow, and what lies in its place is
+            // A work tree that does not exist at present cannot follow a branch, and the files in its place are
             // not ours to write.
             let Ok(git_dir) = self.git_dir_of(&top) else { continue };
             if !self.is_its_own(&top, &git_dir) {
@@ -281,7 +281,7 @@ impl Repository {
         Ok(found)
     }
 
-    /// The folder of git's that belongs to one work tree.
+    /// Returns git's folder for one work tree.
     fn git_dir_of(&self, top: &Path) -> Result<PathBuf, GitError> {
         let mut git = git_process::git(&self.outer, top)?;
         git.args(["rev-parse", "--path-format=absolute", "--git-dir"]);
@@ -289,7 +289,7 @@ impl Repository {
         Ok(PathBuf::from(String::from_utf8_lossy(&said).trim_end_matches(['\n', '\r'])))
     }
 
-    /// Whether folder and entry belong together, and to this repository: a folder that was deleted may be another
+    /// Checks whether folder and entry belong together, and to this repository: a folder that was deleted may be another
     /// repository by now, or the place of another work tree.
     fn is_its_own(&self, top: &Path, git_dir: &Path) -> bool {
         let real = |it: &Path| fs::canonicalize(it).ok();
@@ -298,15 +298,15 @@ impl Repository {
             return true;
         }
         let Ok(back) = fs::read_to_string(own.join("gitdir")) else { return false };
-        // It may be relative to the entry.
+        // The path may be relative to the entry.
         let back = real(&own.join(back.trim_end_matches(['\n', '\r'])));
         own.parent() == Some(&common.join("worktrees")) && back.is_some() && back == real(&top.join(".git"))
     }
 
-    /// Moves a branch from one commit to another, unless it is elsewhere by now: then this says `false`.
+    /// Moves a branch from one commit to another. Returns `false` if the branch is at another commit by now.
     ///
     /// # Errors
-    /// [`GitError`]. Where git was stopped, the branch may have been moved all the same.
+    /// [`GitError`]. If git was stopped, the branch may have been moved all the same.
     pub fn move_branch(
         &self,
         branch: &str,
@@ -317,7 +317,7 @@ impl Repository {
         git.env("GIT_COMMITTER_NAME", &by.name).env("GIT_COMMITTER_EMAIL", &by.email);
         git.args(["update-ref", "--no-deref", "-m", reason, "--end-of-options"]);
         git.arg(format!("refs/heads/{branch}")).args([to, from]);
-        // As long as this git lives, the next start waits before it looks at the branch.
+        // As long as this git lives, the next start waits before it reads the branch.
         git.stdin(Stdio::from(self.turn()?));
         let answer = git_process::run(git, "update-ref", &self.scratch)?;
         if answer.status.success() {
@@ -329,7 +329,7 @@ impl Repository {
         }
     }
 
-    /// A file that is locked as long as a process of this daemon's moves a branch.
+    /// Opens and locks a file that stays locked while a process of this daemon moves a branch.
     fn turn(&self) -> io::Result<File> {
         let mut options = File::options();
         let file = options.create(true).truncate(false).write(true).read(true);
@@ -341,13 +341,13 @@ impl Repository {
     /// Waits until no git of an earlier daemon moves a branch.
     ///
     /// # Errors
-    /// What the system says.
+    /// The system's error.
     pub fn wait_for_turn(&self) -> io::Result<()> {
         self.turn().map(drop)
     }
 }
 
-/// The branch that is being rebased in a work tree, which `git worktree list` does not name.
+/// Returns the branch that is being rebased in a work tree, which `git worktree list` does not name.
 fn being_rebased(git_dir: &Path) -> Option<String> {
     let names = ["rebase-merge/head-name", "rebase-apply/head-name"];
     let head = names.iter().find_map(|it| fs::read_to_string(git_dir.join(it)).ok())?;

@@ -1,4 +1,4 @@
-//! The parts of a workspace that a scan covers, besides the whole.
+//! The parts of a workspace that a scan covers in addition to the whole.
 #![forbid(unsafe_code)]
 
 use std::collections::BTreeSet;
@@ -8,7 +8,7 @@ use crate::integrity_scan::Ground;
 use provost_jail::ResolvedPath;
 
 impl Ground {
-    /// A whole workspace, of which nothing in particular matters.
+    /// Makes a ground of a whole workspace, without further paths that matter.
     pub fn of_nothing(root: &ResolvedPath) -> Self {
         Self {
             root: root.clone(),
@@ -21,19 +21,19 @@ impl Ground {
         }
     }
 
-    /// Adds files, absolute, of which a change is reported although no mount holds them.
+    /// Adds files, as absolute paths, whose changes are reported although no mount holds them.
     pub fn report_files<'a>(&mut self, files: impl IntoIterator<Item = &'a PathBuf>) {
         let below = files.into_iter().filter_map(|it| from_root(&self.root, it));
         self.protected.extend(below);
     }
 
-    /// Adds folders, absolute, in which a new module of an interpreter is reported.
+    /// Adds folders, as absolute paths, in which new modules of an interpreter are reported.
     pub fn report_modules_in<'a>(&mut self, folders: impl IntoIterator<Item = &'a PathBuf>) {
         let below = folders.into_iter().filter_map(|it| from_root(&self.root, it));
         self.beside.extend(below);
     }
 
-    /// Adds folders, absolute, with patterns of those paths in them whose change is reported.
+    /// Adds folders, as absolute paths, with patterns of paths in them whose changes are reported.
     pub fn report_patterns<'a>(&mut self, patterns: impl IntoIterator<Item = &'a (PathBuf, String)>) {
         let below = patterns.into_iter().filter_map(|(folder, pattern)| {
             Some((from_root(&self.root, folder)?, pattern.clone().into_bytes()))
@@ -41,13 +41,13 @@ impl Ground {
         self.patterns.extend(below);
     }
 
-    /// Adds ends of paths, whole names long, of files whose change is reported wherever they lie.
+    /// Adds ends of paths, made of whole names, of files whose changes are reported in any folder.
     pub fn report_ends<'a>(&mut self, ends: impl IntoIterator<Item = &'a String>) {
         self.ends.extend(ends.into_iter().map(|it| format!("/{it}").into_bytes()));
     }
 }
 
-/// The path from the workspace's root, as bytes; nothing for a path outside of the workspace.
+/// Returns the path from the workspace's root, as bytes; `None` for a path outside of the workspace.
 fn from_root(root: &ResolvedPath, path: &Path) -> Option<Vec<u8>> {
     Some(path.strip_prefix(root.path()).ok()?.as_os_str().as_encoded_bytes().to_vec())
 }

@@ -30,7 +30,7 @@ use provost_jail::{PLACEHOLDER_MTIME, ResolvedPath, is_repository_name};
 use provost_system::is_empty_folder;
 use provost_system::walk::{self, Bound, Bounds, Folder, Name, Step, Unopened, Unread, Visitor};
 
-/// What the kernel says of a file. Two that are alike are the same file, unchanged.
+/// The kernel's metadata of a file. Two equal stamps mean the same file, unchanged.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Stamp {
     /// The device and the number of the inode.
@@ -41,7 +41,7 @@ pub struct Stamp {
 }
 
 impl Stamp {
-    /// Takes what `stat` has said.
+    /// Makes a stamp from the result of `stat`.
     pub fn of(stat: &Stat) -> Self {
         Self {
             inode: (stat.st_dev, stat.st_ino),
@@ -55,27 +55,27 @@ impl Stamp {
 /// A file that matters.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Entry {
-    /// Its state at the look; a later look compares it.
+    /// The file's state at the scan, with which a later scan compares.
     pub stamp: Stamp,
-    /// Why its name or place matters.
+    /// The reason why the file's name or place matters.
     pub kind: Option<FindingKind>,
-    /// A link that leads out of the workspace.
+    /// Whether the file is a link that leads out of the workspace.
     pub leaves: bool,
-    /// Whether it has the bit for another user or group.
+    /// Whether the file has the setuid or the setgid bit.
     pub setuid: bool,
-    /// Whether any user may run it.
+    /// Whether any user may run the file.
     pub executable: bool,
-    /// Whether it is a local socket.
+    /// Whether the file is a local socket.
     pub socket: bool,
-    /// A directory that could not be looked into.
+    /// Whether the file is a directory that could not be looked into.
     pub closed: bool,
-    /// A pipe with a name; a socket, too.
+    /// Whether the file is a named pipe; `socket` is set, too.
     #[serde(default)]
     pub pipe: bool,
-    /// It matters where it is new: a module that an interpreter would load in place of another one.
+    /// Whether the file matters only if it is new: a module that an interpreter would load in place of another one.
     #[serde(default)]
     pub only_new: bool,
-    /// An object of git's, named by its content: a new one, or one that is gone, changes nothing that is seen.
+    /// Whether the file is an object of git's, named by its content: adding or removing one has no visible effect.
     pub by_content: bool,
 }
 
@@ -96,22 +96,22 @@ impl Entry {
     }
 }
 
-/// What was found, by path from the workspace.
+/// The findings, by path from the workspace.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Survey {
     /// Files and folders that matter.
     pub entries: BTreeMap<Vec<u8>, Entry>,
     /// Settings that stay read-only, by path from the workspace.
     pub held: BTreeSet<Vec<u8>>,
-    /// Links among them, in them, and in repositories. A link cannot be mounted upon: what it leads to is held.
+    /// Links among the findings, in them, and in repositories. No mount can hold a link, so its target is held.
     pub links: BTreeSet<Vec<u8>>,
     /// Files with several names, by device and inode.
     pub shared: BTreeMap<(u64, u64), Shared>,
-    /// Repositories, whatever they are called, and files and links of git's that lead to some.
+    /// Repositories, under any name, and files and links of git's that lead to repositories.
     pub repositories: BTreeSet<Vec<u8>>,
-    /// Why it is incomplete.
+    /// The reason why the survey is incomplete.
     pub incomplete: Option<String>,
-    /// The folder in which there was too much.
+    /// The folder in which the scan stopped at its bound.
     pub stopped_at: Option<Vec<u8>>,
 }
 
@@ -124,7 +124,7 @@ pub struct Ground {
     pub directory: ResolvedPath,
     /// Further paths that matter with all that lies below, from the workspace.
     pub protected: BTreeSet<Vec<u8>>,
-    /// Whether all of a repository matters, and not what names programs alone: where a worker can write to it.
+    /// Whether all of a repository matters, and not only the files that name programs: if a worker can write to it.
     pub whole_repositories: bool,
     /// Ends of paths of files that matter, with a separator before them.
     pub ends: BTreeSet<Vec<u8>>,
@@ -134,13 +134,13 @@ pub struct Ground {
     pub patterns: BTreeSet<(Vec<u8>, Vec<u8>)>,
 }
 
-/// Why a look was given up, or is incomplete.
+/// The reason why a scan was given up, or is incomplete.
 pub enum Stop {
-    /// More entries than a look reads.
+    /// More entries than a scan reads.
     TooMany,
     /// Folders in folders beyond the bound.
     TooDeep,
-    /// More time than a look may take.
+    /// More time than a scan may take.
     TooSlow,
     /// The system refused a step.
     Io(io::Error),
@@ -164,7 +164,7 @@ impl From<Unread> for Stop {
 }
 
 impl Stop {
-    /// The reason as a sentence for a report.
+    /// Returns the reason as a sentence for a report.
     pub fn why(self) -> String {
         match self {
             Stop::TooMany => {
@@ -178,19 +178,19 @@ impl Stop {
 }
 
 impl Ground {
-    /// Looks at everything. Never fails: what could not be looked at is said in the result.
+    /// Scans everything. Never fails: the result names the reason if something could not be read.
     pub fn look(&self) -> Survey {
         self.walk(SURVEY_ENTRIES_MAX, None, false)
     }
 
-    /// Looks once more when nothing of the worker is left: at as much as it may have added, and into folders that it has
-    /// shut, which are opened for that.
+    /// Scans again when no process of the worker is left: with room for the files that it may have added, and into folders that it
+    /// has shut, which are opened for that.
     pub fn look_after(&self, before: &Survey) -> Survey {
         self.walk(SURVEY_ENTRIES_MAX * SURVEY_AFTER_TIMES, Some(before), false)
     }
 
-    /// Looks at what counts for an apply: where there is too much, not into what package managers fill. No setting is read
-    /// there; of repositories there, it is not known then what their configuration names.
+    /// Scans for an apply: if there is too much, leaves out the folders that package managers fill. No setting is read
+    /// there, and the configuration of repositories there stays unknown.
     pub fn look_for_an_apply(&self) -> Survey {
         let found = self.look();
         if found.incomplete.is_none() { found } else { self.walk(SURVEY_ENTRIES_MAX, None, true) }
@@ -206,7 +206,7 @@ impl Ground {
     }
 }
 
-/// The bounds of a look at a workspace that begins now.
+/// Returns the bounds of a scan of a workspace that begins now.
 pub fn survey_bounds(entries: u64) -> Bounds {
     let until = Some(Instant::now() + Duration::from_millis(SURVEY_MS_MAX));
     Bounds { entries, depth: SURVEY_DEPTH_MAX, until }
@@ -214,20 +214,20 @@ pub fn survey_bounds(entries: u64) -> Bounds {
 
 struct Scan<'a> {
     ground: &'a Ground,
-    /// What was there before a worker that has ended; folders that it has shut are opened.
+    /// The state before a worker that has ended; folders that it has shut are opened.
     before: Option<&'a Survey>,
     found: Survey,
     root: Option<OwnedFd>,
     passes_over_fetched: bool,
 }
 
-/// What holds in a folder.
+/// The state of the scan in a folder.
 #[derive(Clone, Copy)]
 struct Here {
     zone: Zone,
-    /// Whether it is, or lies in, a folder of fetched things.
+    /// Whether the folder is, or lies in, a folder of fetched packages.
     fetched: bool,
-    /// Whether it is read-only with all that is in it.
+    /// Whether the folder is read-only with all its contents.
     held: bool,
 }
 
@@ -251,7 +251,7 @@ impl Visitor for Scan<'_> {
     fn entry(&mut self, at: walk::Entry<'_>, here: &mut Here) -> Result<Step<Here>, Stop> {
         match at.stat() {
             Ok(stat) => self.look_at(at, &stat, *here),
-            // Removed since it was listed.
+            // The entry was removed since it was listed.
             Err(Errno::NOENT) => Ok(Step::Over),
             Err(errno) => Err(errno.into()),
         }
@@ -260,7 +260,7 @@ impl Visitor for Scan<'_> {
     fn unread(&mut self, folder: Folder<'_>, why: Unread) -> Result<(), Stop> {
         self.found.stopped_at.get_or_insert_with(|| folder.path().as_bytes().to_vec());
         match why {
-            // What lies beside such a folder is looked at all the same, or a worker could hide it behind one.
+            // The neighbours of such a folder are scanned all the same, or a worker could hide files behind one.
             Unread::Beyond(Bound::Depth) => {
                 self.is_incomplete(Stop::TooDeep);
                 Ok(())
@@ -280,7 +280,7 @@ impl Scan<'_> {
         walk::walk(self, (top, below.as_os_str()), here, survey_bounds(entries))
     }
 
-    /// What an entry is by its name and its place.
+    /// Classifies an entry by its name and its place.
     fn said_at(&self, path: &[u8], name: &OsStr, zone: Zone, row: Option<&later::Row>) -> Said {
         let mut said = said(zone, name.as_bytes(), row);
         if said.zone == Some(Zone::Git) {
@@ -293,12 +293,12 @@ impl Scan<'_> {
         said
     }
 
-    /// Whether the end of its path is named by what runs outside.
+    /// Checks whether a line that runs outside names the end of its path.
     fn is_an_end(&self, path: &[u8]) -> bool {
         self.ground.ends.iter().any(|end| path.ends_with(end) || path == &end[1..])
     }
 
-    /// Whether what runs outside runs it by a pattern.
+    /// Checks whether a line that runs outside runs the file by a pattern.
     fn is_in_a_pattern(&self, path: &[u8]) -> bool {
         self.ground.patterns.iter().any(|(folder, pattern)| {
             let below = match folder.is_empty() {
@@ -309,7 +309,7 @@ impl Scan<'_> {
         })
     }
 
-    /// Whether it is a module that an interpreter would load beside what runs outside.
+    /// Checks whether a path is that of a module that an interpreter would load beside a script that runs outside.
     fn is_beside(&self, path: &[u8]) -> bool {
         let beside = &self.ground.beside;
         !beside.is_empty() && later::is_module_in(path, |folder| beside.contains(folder))
@@ -364,7 +364,7 @@ impl Scan<'_> {
                 self.regular(&mut entry, stat, path, held || here.held || is_fixed(zone));
             }
             FileType::Socket => entry.socket = true,
-            // Who opens one waits, and reads what others write: as bad as a socket.
+            // A program that opens it waits, and reads bytes that others write: it counts as a socket.
             FileType::Fifo => (entry.socket, entry.pipe) = (true, true),
             _ => {}
         }
@@ -392,7 +392,7 @@ impl Scan<'_> {
         self.found.incomplete.get_or_insert_with(|| why.why());
     }
 
-    /// A folder; one that the worker has shut is opened for its owner first. Git finds a repository in a folder whose
+    /// Opens a folder; a folder that the worker has shut is opened to its owner first. Git finds a repository in a folder whose
     /// names it cannot list.
     fn opened(&self, at: walk::Entry<'_>, stat: &Stat) -> Result<Dir, Unopened> {
         let Some(before) = self.before else { return at.open() };
@@ -409,14 +409,14 @@ impl Scan<'_> {
         }
     }
 
-    /// A folder that is shut: its owner could open it again, and what is in there is not known.
+    /// Holds a folder that is shut: its owner could open it again, and its contents are unknown.
     fn hold_if_ours(&mut self, stat: &Stat, path: &[u8]) {
         if stat.st_uid == rustix::process::geteuid().as_raw() {
             self.found.held.insert(path.to_vec());
         }
     }
 
-    /// Remembers settings that a worker is to leave as they are. What lies below them is held with them.
+    /// Remembers settings that a worker must not change. Paths below them are held with them.
     fn hold(&mut self, path: &[u8], here: Here, file_type: FileType) -> bool {
         let within = matches!(here.zone, Zone::All(FindingKind::Setting | FindingKind::Protected));
         if within || here.fetched || self.found.held.len() >= SETTINGS_HELD_MAX {
@@ -463,8 +463,8 @@ impl Scan<'_> {
         if self.ground.whole_repositories { Zone::Whole } else { Zone::Git }
     }
 
-    /// Whether a link leads out of the workspace: as the kernel follows it; or, where it leads nowhere at
-    /// present, by its text.
+    /// Checks whether a link leads out of the workspace: as the kernel follows it, or by its text if it leads
+    /// nowhere at present.
     fn leaves(&self, at: walk::Entry<'_>) -> bool {
         let Ok(target) = rustix::fs::readlinkat(at.dir, at.name(), Vec::new()) else { return true };
         let target = PathBuf::from(OsStr::from_bytes(target.to_bytes()));
@@ -483,7 +483,7 @@ impl Scan<'_> {
     }
 }
 
-/// Gives a folder's owner the right to look into it and to change it, if that is this user. Follows no link.
+/// Gives a folder's owner the right to list and change it, if the owner is this user. Follows no link.
 pub fn open_to_its_owner(dir: impl AsFd, name: &OsStr) -> rustix::io::Result<()> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let found = rustix::fs::openat(dir, name, flags, Mode::empty())?;
@@ -492,21 +492,21 @@ pub fn open_to_its_owner(dir: impl AsFd, name: &OsStr) -> rustix::io::Result<()>
         return Err(Errno::ACCESS);
     }
     let mode = Mode::from_raw_mode(stat.st_mode & 0o7777) | Mode::RWXU;
-    // A handle that only names a file takes no new mode by itself; its entry in this folder is the same file.
+    // A handle that only names a file cannot change its mode; its entry in this folder is the same file.
     rustix::fs::chmod(format!("/proc/self/fd/{}", found.as_raw_fd()), mode)
 }
 
-/// The kernel's number of names has another type on other systems.
+/// Converts the kernel's number of names, which has another type on other systems.
 fn number(it: impl Into<u64>) -> u64 {
     it.into()
 }
 
-/// What a jail keeps read-only besides settings.
+/// Checks whether a jail keeps a zone read-only in addition to settings.
 fn is_fixed(zone: Zone) -> bool {
     matches!(zone, Zone::Git | Zone::GitInner | Zone::All(FindingKind::Git | FindingKind::Protected))
 }
 
-/// The directory that a place stood for, or an error when another one has its name.
+/// Opens the directory of a place; fails if another one has its name.
 pub fn open_place(place: &ResolvedPath) -> io::Result<OwnedFd> {
     let opened = rustix::fs::openat(CWD, place.path(), directory_flags(), Mode::empty())?;
     let stat = rustix::fs::fstat(&opened)?;
@@ -516,12 +516,12 @@ pub fn open_place(place: &ResolvedPath) -> io::Result<OwnedFd> {
     Ok(opened)
 }
 
-/// Flags to open a directory with, and nothing else.
+/// Returns the flags to open a directory, and no other kind of file.
 pub fn directory_flags() -> OFlags {
     OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC
 }
 
-/// What a jail has put somewhere for the time of a run, and which does no harm, even if a worker made it: an empty
+/// Checks whether an entry is a jail's placeholder for the time of a run, or as harmless, even if a worker made it: an empty
 /// directory, an empty file, or git's word for "here".
 pub fn is_placeholder(dir: &Dir, name: &OsStr, stat: &Stat) -> bool {
     match FileType::from_raw_mode(stat.st_mode) {
@@ -539,7 +539,7 @@ pub fn is_placeholder(dir: &Dir, name: &OsStr, stat: &Stat) -> bool {
     }
 }
 
-/// Whether a path, followed by the kernel, stays beneath a directory; `None` when it leads nowhere.
+/// Checks whether a path, followed by the kernel, stays beneath a directory; `None` if it leads nowhere.
 #[cfg(target_os = "linux")]
 fn stays_beneath(root: BorrowedFd<'_>, path: &Path) -> Option<bool> {
     use rustix::fs::ResolveFlags;
@@ -557,7 +557,7 @@ fn stays_beneath(_root: BorrowedFd<'_>, _path: &Path) -> Option<bool> {
     None
 }
 
-/// Whether a path climbs above where it begins, by its words.
+/// Checks whether a path climbs above its beginning, by its words.
 fn climbs_out(path: &Path) -> bool {
     use std::path::Component;
     let mut depth = 0_i64;

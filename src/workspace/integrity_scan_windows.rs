@@ -10,58 +10,58 @@ use serde::{Deserialize, Serialize};
 use provost_domain::FindingKind;
 use provost_jail::{Repositories, ResolvedPath};
 
-/// What is known of a file. Two that are alike are the same file, unchanged.
+/// The metadata of a file. Two equal stamps mean the same file, unchanged.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Stamp;
 
 /// A file that matters.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Entry {
-    /// Its state at the look; a later look compares it.
+    /// The file's state at the scan, with which a later scan compares.
     pub stamp: Stamp,
-    /// Why its name or place matters.
+    /// The reason why the file's name or place matters.
     pub kind: Option<FindingKind>,
-    /// A link that leads out of the workspace.
+    /// Whether the file is a link that leads out of the workspace.
     pub leaves: bool,
-    /// Whether it has the bit for another user or group.
+    /// Whether the file has the setuid or the setgid bit.
     pub setuid: bool,
-    /// Whether any user may run it.
+    /// Whether any user may run the file.
     pub executable: bool,
-    /// Whether it is a local socket.
+    /// Whether the file is a local socket.
     pub socket: bool,
-    /// A directory that could not be looked into.
+    /// Whether the file is a directory that could not be looked into.
     pub closed: bool,
-    /// A pipe with a name.
+    /// Whether the file is a named pipe.
     pub pipe: bool,
-    /// It matters where it is new.
+    /// Whether the file matters only if it is new.
     pub only_new: bool,
-    /// An object of git's, named by its content.
+    /// Whether the file is an object of git's, named by its content.
     pub by_content: bool,
 }
 
-/// What was found, by path from the workspace.
+/// The findings, by path from the workspace.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Survey {
     /// Files and folders that matter.
     pub entries: BTreeMap<Vec<u8>, Entry>,
     /// Settings that stay read-only. Never known here.
     pub held: BTreeSet<Vec<u8>>,
-    /// Links among them. Never known here.
+    /// Links among the findings. Never known here.
     pub links: BTreeSet<Vec<u8>>,
     /// Files with several names. Never known here.
     pub shared: BTreeMap<(u64, u64), Shared>,
     /// Repositories. Never known here.
     pub repositories: BTreeSet<Vec<u8>>,
-    /// Why it is incomplete.
+    /// The reason why the survey is incomplete.
     pub incomplete: Option<String>,
-    /// The folder in which there was too much. Never known here.
+    /// The folder in which the scan stopped at its bound. Never known here.
     pub stopped_at: Option<Vec<u8>>,
 }
 
 /// A file with several names.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Shared {
-    /// The names that were seen, and whether they lie in what is read-only.
+    /// The names that were seen, and whether they lie in a read-only path.
     pub paths: Vec<(Vec<u8>, bool)>,
 }
 
@@ -72,7 +72,7 @@ impl Shared {
     }
 }
 
-/// What was done about them: nothing, since every worker works in a copy here.
+/// The outcome of unsharing: none, since every worker works in a copy here.
 #[derive(Debug, Default)]
 pub struct Unshared {
     /// How many files were replaced by private copies.
@@ -101,7 +101,7 @@ pub struct Ground {
 }
 
 impl Ground {
-    /// Says that nothing was looked at.
+    /// Returns a survey that says that nothing was scanned.
     pub fn look(&self) -> Survey {
         let (root, directory) = (self.root.path().display(), self.directory.path().display());
         let protected = self.protected.len();
@@ -111,12 +111,12 @@ impl Ground {
         Survey { incomplete: Some(why), ..Survey::default() }
     }
 
-    /// Looks at nothing, and finds nothing.
+    /// Scans nothing, and finds nothing.
     pub fn look_for_an_apply(&self) -> Survey {
         Survey::default()
     }
 
-    /// Looks at nothing, as `look` does.
+    /// Scans nothing, as `look` does.
     pub fn look_after(&self, _before: &Survey) -> Survey {
         self.look()
     }
@@ -131,15 +131,15 @@ impl Ground {
         Ok(Unshared::default())
     }
 
-    /// None was looked for.
+    /// Returns none, since repositories are not looked for.
     pub fn one_more(&self, _known: &Repositories, _later: &Survey) -> Vec<PathBuf> {
         Vec::new()
     }
 
-    /// There are none here.
+    /// Does nothing, since there are no pipes here.
     pub fn remove_pipes(&self, _before: &Survey, _later: &Survey) {}
 
-    /// Nothing is moved here.
+    /// Moves nothing, and says so.
     pub fn set_aside(&self, _at: &std::path::Path) -> (Option<PathBuf>, String) {
         (None, "still in force: remove it before you use git there".into())
     }

@@ -16,19 +16,19 @@ use provost_base::TaskId;
 use provost_base::limits::{HARVESTS_KEPT_DAYS, REMAINS_KEPT_MAX};
 use provost_system::{self as system, Ages};
 
-/// Ends the name of the folder of such files.
+/// The extension of the folder of such files.
 const MARKS: &str = "runs";
-/// Ends the name of the file that says how old those are that are kept.
+/// The extension of the file that records the ages of kept copies.
 const AGES: &str = "ages";
-/// Begins the names of copies that are kept.
+/// The prefix of the names of kept copies.
 const KEPT: &str = "left-by-";
 
-/// Says whose run works in a copy; for as long as it is held.
+/// The mark that says, while it is held, whose run works in a copy.
 #[derive(Debug)]
 pub struct Mark(PathBuf);
 
 impl Mark {
-    /// Puts it beside a copy.
+    /// Puts a mark beside a copy.
     pub fn beside(copy: &Path, task: &TaskId) -> io::Result<Self> {
         let (copies, name) = copy.parent().zip(copy.file_name()).ok_or(io::ErrorKind::InvalidInput)?;
         let marks = copies.with_extension(MARKS);
@@ -47,7 +47,7 @@ impl Drop for Mark {
     }
 }
 
-/// At the start of a daemon: gives copies of runs whose daemon was killed a name of their own, and removes all others.
+/// Renames the copies of runs whose daemon was killed, and removes all others. Called at the start of a daemon.
 pub fn sort(copies: &Path) {
     for mark in listed(&copies.with_extension(MARKS)) {
         let copy = mark.file_name().map(|name| copies.join(name)).unwrap_or_default();
@@ -84,7 +84,7 @@ fn listed(folder: &Path) -> Vec<PathBuf> {
     fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect()
 }
 
-/// Where the copy of a run is kept whose daemon was killed, if it is.
+/// Returns the kept copy of a run whose daemon was killed, if it is there.
 pub fn of(copies: &Path, task: &TaskId) -> Option<PathBuf> {
     Some(place_of(copies, task)).filter(|it| it.is_dir())
 }
@@ -92,10 +92,10 @@ pub fn of(copies: &Path, task: &TaskId) -> Option<PathBuf> {
 /// Leaves the copy of a run whose agent has died, for a run that goes on in it.
 ///
 /// # Errors
-/// What the system says; the copy is removed then.
+/// The system's error; the copy is removed then.
 pub fn leave(copies: &Path, copied: Copied, task: &TaskId) -> io::Result<()> {
     fs::rename(copied.path(), place_of(copies, task))?;
-    // It is not there any more.
+    // The copy is at the new place now, so dropping this must not remove it.
     copied.leave();
     Ok(())
 }
@@ -104,7 +104,7 @@ fn place_of(copies: &Path, task: &TaskId) -> PathBuf {
     copies.join(format!("{KEPT}{}", provost_domain::artifact::shelf(task)))
 }
 
-/// When something last happened to it, renaming included.
+/// Returns the time of a copy's last change, renaming included.
 fn changed(path: &Path) -> SystemTime {
     #[cfg(unix)]
     {

@@ -1,8 +1,8 @@
 //! Runs git in the user's repository for the daemon, so that git starts no other program. Blocking.
 //!
-//! The repository's configuration is the user's, but a worker's file `.gitattributes` chooses among the filters that it
-//! has. So every configured filter is switched off, as are hooks, the file system monitor and every transport. Nothing of
-//! the daemon's environment is handed on but where the user's configuration is, and git is none that lies in the workspace.
+//! The repository's configuration is the user's, but a worker's file `.gitattributes` chooses among its filters. So every
+//! configured filter is switched off, as are hooks, the file system monitor and every transport. From the daemon's environment git
+//! gets only the places of the user's configuration and a `PATH` without folders of the workspace; a `git` that lies there is not used.
 #![forbid(unsafe_code)]
 
 use std::ffi::OsString;
@@ -18,7 +18,7 @@ use provost_base::limits::{GIT_FILTERS_MAX, TREE_ANSWER_BYTES_MAX, TREE_GIT_MS_M
 use provost_base::visible_name;
 use provost_system as system;
 
-/// Settings under which git starts nothing, asks for nothing and converts nothing behind a program's back.
+/// Settings under which git starts no program, asks nothing, and converts nothing unasked.
 const QUIET: [(&str, &str); 15] = [
     ("core.hooksPath", "/dev/null"),
     ("core.fsmonitor", "false"),
@@ -37,7 +37,7 @@ const QUIET: [(&str, &str); 15] = [
     ("worktree.guessRemote", "false"),
 ];
 
-/// Characters of what git says that an error repeats.
+/// The number of characters of git's message that an error repeats.
 const SAID_CHARS: usize = 400;
 
 /// Git for one repository, or for one of its work trees.
@@ -50,20 +50,20 @@ pub struct QuietGit {
     off: Vec<(String, String)>,
 }
 
-/// What git has answered.
+/// Git's answer.
 #[derive(Debug)]
 pub struct Answer {
-    /// Whether it ended with the exit code zero.
+    /// Whether git ended with the exit code zero.
     pub success: bool,
-    /// The exit code; `None` for a git that was ended by a signal.
+    /// The exit code; `None` if a signal ended git.
     pub status: Option<i32>,
-    /// Its standard output.
+    /// Git's standard output.
     pub out: Vec<u8>,
-    /// Its standard error, shortened, safe to show.
+    /// Git's standard error, shortened, safe to show.
     pub err: String,
 }
 
-/// What a command of git reads on its standard input.
+/// The standard input of a git command.
 pub enum Input<'a> {
     /// Nothing.
     Nothing,
@@ -74,11 +74,11 @@ pub enum Input<'a> {
 }
 
 impl QuietGit {
-    /// Git for the repository of a workspace. It is no program that lies in the workspace, nor in `also`, another folder that
-    /// workers write.
+    /// Finds git for the repository of a workspace. A program in the workspace, or in `also`, another folder that
+    /// workers write, is not used.
     ///
     /// # Errors
-    /// A sentence, when git or the repository is not there, or cannot be asked.
+    /// A sentence if git or the repository is missing, or git cannot be asked.
     pub fn of(root: &Path, also: &Path) -> Result<Self, String> {
         let inside = [root, also];
         let program = system::find_program_outside("git", &inside);
@@ -94,7 +94,7 @@ impl QuietGit {
         Ok(git)
     }
 
-    /// The same for one of its work trees, by its folder and git's entry about it.
+    /// Returns git for one of its work trees, by the tree's folder and git's entry for it.
     #[must_use]
     pub fn in_tree(&self, tree: &Path, entry: &Path) -> Self {
         Self { folder: tree.to_path_buf(), git_dir: Some(entry.to_path_buf()), ..self.clone() }
@@ -103,12 +103,12 @@ impl QuietGit {
     /// Runs a command.
     ///
     /// # Errors
-    /// A sentence, when git does not start, takes too long, or says more than is read.
+    /// A sentence if git does not start, takes too long, or prints more than the bound.
     pub fn run(&self, args: &[&str], input: Input<'_>) -> Result<Answer, String> {
         self.run_for(args, input, &[], TREE_GIT_MS_MAX)
     }
 
-    /// The same with more variables and another limit of time, in milliseconds.
+    /// Runs a command with more variables and another limit of time, in milliseconds.
     ///
     /// # Errors
     /// As for [`QuietGit::run`].
@@ -134,15 +134,15 @@ impl QuietGit {
         answer_of(child, bytes, Duration::from_millis(most_ms)).map_err(trouble)
     }
 
-    /// What a command prints.
+    /// Returns the output of a command that must succeed.
     ///
     /// # Errors
-    /// As for [`QuietGit::run`], and with git's words when git fails.
+    /// As for [`QuietGit::run`], and git's message if git fails.
     pub fn must(&self, args: &[&str], input: Input<'_>) -> Result<Vec<u8>, String> {
         succeeded(args, self.run(args, input)?)
     }
 
-    /// The one line that a command prints; `None` when git fails.
+    /// Returns the one line that a command prints; `None` if git fails.
     ///
     /// # Errors
     /// As for [`QuietGit::run`].
@@ -163,7 +163,7 @@ impl QuietGit {
         git.env("GIT_LITERAL_PATHSPECS", "1");
         match &self.git_dir {
             Some(git_dir) => git.env("GIT_DIR", git_dir).env("GIT_WORK_TREE", &self.folder),
-            // No other repository than that of this folder.
+            // Git must find only the repository of this folder, and none above it.
             None => git.envs(self.folder.parent().map(|above| ("GIT_CEILING_DIRECTORIES", above))),
         };
         let fixed = QUIET.iter().map(|(key, value)| (*key, *value));
@@ -177,7 +177,7 @@ impl QuietGit {
         git
     }
 
-    /// The settings that switch off every filter, since git would start a program for each.
+    /// Returns the settings that switch off every filter, since git would start a program for each.
     fn filters(&self) -> Result<Vec<(String, String)>, String> {
         const TOO_MUCH: &str = "git's configuration is too large to be sure of what it would start";
         let answer = self.must(&["config", "--list", "--name-only", "-z"], Input::Nothing)?;
@@ -195,10 +195,10 @@ impl QuietGit {
     }
 }
 
-/// What a command has printed that had to succeed.
+/// Returns the output of a command that had to succeed.
 ///
 /// # Errors
-/// Git's words.
+/// Git's message.
 pub fn succeeded(args: &[&str], answer: Answer) -> Result<Vec<u8>, String> {
     match answer.success {
         true => Ok(answer.out),
@@ -215,7 +215,7 @@ fn answer_of(mut child: Child, input: &[u8], most: Duration) -> Result<Answer, S
     // The threads end when git does, at the latest when it is killed.
     let answered = thread::scope(|scope| {
         scope.spawn(move || {
-            // Git may have ended without reading all of it, and says so itself.
+            // If git has ended without reading all of it, git's own message says so.
             let _unread = stdin.map(|mut stdin| stdin.write_all(input));
         });
         let errors = scope.spawn(move || stderr.map(|it| bounded(it, 64 << 10)).unwrap_or_default());
@@ -224,7 +224,7 @@ fn answer_of(mut child: Child, input: &[u8], most: Duration) -> Result<Answer, S
         });
         let out = heard.recv_timeout(most);
         if out.as_ref().map_or(true, |out| out.len() as u64 >= TREE_ANSWER_BYTES_MAX) {
-            // It has ended by itself if this fails.
+            // This fails only if git has ended by itself.
             let _ended = child.kill();
         }
         let status = child.wait();
@@ -244,7 +244,7 @@ fn answer_of(mut child: Child, input: &[u8], most: Duration) -> Result<Answer, S
 
 fn bounded(from: impl Read, most: u64) -> Vec<u8> {
     let mut bytes = Vec::new();
-    // What was read until an error counts.
+    // The bytes that were read before an error count.
     let _read = from.take(most).read_to_end(&mut bytes);
     bytes
 }

@@ -1,4 +1,4 @@
-//! The names in a workspace that run later: by themselves, during a build, or on a build server.
+//! The names of files in a workspace that run later: by themselves, during a build, or on a build server.
 //!
 //! They are recognised by name alone, so that reading a directory is enough. The table of [`later`] has the settings
 //! that run by themselves; this list has the files that people run on purpose. Such a list is never complete; the
@@ -8,43 +8,43 @@ use provost_base::later::{self, Whose, names};
 use provost_domain::FindingKind;
 use provost_jail::RepositoryParts;
 
-/// What a directory is, for what lies in it.
+/// The kind of a directory, which decides how the names in it count.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Zone {
     /// The top of the workspace.
     Top,
     /// A directory that has no meaning of its own.
     Plain,
-    /// A repository's own directory, under whatever name.
+    /// A repository's own directory, under any name.
     Git,
-    /// A part of one in which nothing is started.
+    /// A part of a repository's own directory from which no program is started.
     GitInner,
-    /// A repository's own directory, or a part of it, of which everything matters.
+    /// A repository's own directory, or a part of it, if every file in it matters.
     Whole,
-    /// The objects of such a one.
+    /// The directory of objects in such a repository.
     Objects,
-    /// Objects in files of their own, named by their content: a new one hides nothing, a changed one does.
+    /// Objects in files of their own, named by their content: a new one has no effect, a changed one has.
     Loose,
-    /// Everything below matters for this reason.
+    /// A directory in which every file matters, for this reason.
     All(FindingKind),
 }
 
-/// What is said about a name in a directory.
+/// The classification of a name in a directory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Said {
-    /// What it is as a directory; `None` for one that is not looked into.
+    /// The zone of the directory with this name; `None` if it is not entered.
     pub zone: Option<Zone>,
-    /// Why it matters as a file or link.
+    /// The reason why a file or link with this name matters; `None` if it does not.
     pub kind: Option<FindingKind>,
 }
 
-/// Files of a repository that name programs or lead to others that do.
+/// Files of a repository that name programs, or lead to files that do.
 const GIT_FILES: [&str; 4] = ["config", "config.worktree", "commondir", "gitdir"];
 
-/// Directories of a repository with what is run: hooks, and operations that were begun and go on later.
+/// Directories of a repository with programs to run: hooks, and operations that were begun and go on later.
 const GIT_DIRS: [&str; 4] = ["hooks", "rebase-merge", "rebase-apply", "sequencer"];
 
-/// Why a row of the table matters.
+/// Returns the reason why a row of the table matters.
 pub(crate) fn kind_of(row: &later::Row) -> FindingKind {
     match row.whose {
         Whose::Instructions => FindingKind::Instructions,
@@ -57,12 +57,12 @@ pub(crate) fn kind_of(row: &later::Row) -> FindingKind {
     }
 }
 
-/// What something in a directory is, by its path from the workspace, of which the name is the last part; `row` is the
-/// table's for it.
+/// Classifies a name in a directory of this zone; `row` is the table's row for its path, if there
+/// is one.
 pub(crate) fn said(zone: Zone, name: &[u8], row: Option<&later::Row>) -> Said {
     let name = std::str::from_utf8(name).unwrap_or_default();
     let whole = |kind| Said { zone: Some(Zone::All(kind)), kind: Some(kind) };
-    // What servers run holds more than that, and so does what builds do.
+    // A file for servers or builds may be a setting, too.
     let open = matches!(zone, Zone::Top | Zone::Plain | Zone::All(FindingKind::Ci | FindingKind::Build));
     if let Some(row) = row.filter(|_| open) {
         return whole(kind_of(row));
@@ -70,7 +70,7 @@ pub(crate) fn said(zone: Zone, name: &[u8], row: Option<&later::Row>) -> Said {
     let nothing = |zone| Said { zone: Some(zone), kind: None };
     match zone {
         Zone::All(kind) => whole(kind),
-        // Objects are data, many, and named by their content.
+        // Objects are data; there are many, and they are named by their content.
         Zone::Git if name == "objects" => Said { zone: None, kind: None },
         Zone::Git if GIT_DIRS.contains(&name) => whole(FindingKind::Git),
         Zone::Git if GIT_FILES.contains(&name) => Said { kind: Some(FindingKind::Git), ..nothing(zone) },
@@ -101,8 +101,8 @@ fn file(name: &str) -> Option<FindingKind> {
     names::is_lock(name).then_some(FindingKind::Lock)
 }
 
-/// Whether a directory with these names is a repository's own, whatever it is called: git takes a directory for
-/// one when it looks like this.
+/// Checks whether a directory with these names is a repository's own, under any name: git recognises a repository
+/// by them.
 pub(crate) fn is_repository<'a>(names: impl Iterator<Item = &'a [u8]>) -> bool {
     let mut parts = RepositoryParts::default();
     names.for_each(|name| parts.add(name));

@@ -1,8 +1,8 @@
 //! Finds repositories that a run has made, and disables them. Blocking.
 //!
 //! Git obeys a repository that it finds in a folder, and editors look for repositories by themselves. So the daemon
-//! renames a repository that a worker made, when all processes of the worker have ended, by handles that follow no
-//! link. It removes nothing of it.
+//! renames a repository that a worker has made, after all processes of the worker have ended, by handles that follow no
+//! link. It removes no file of the repository.
 #![forbid(unsafe_code)]
 
 use std::ffi::{CString, OsStr};
@@ -27,8 +27,8 @@ const ASIDE: &str = "git.set-aside-by-provost";
 const HEAD_ASIDE: &str = "HEAD.set-aside";
 
 impl Ground {
-    /// What of the repositories of a later look was not there before. Links to our own repository from work
-    /// trees that a person has added are not among them.
+    /// Returns the repositories of a later scan that did not exist before, except for links to our own repository from work
+    /// trees that a person has added.
     pub fn one_more(&self, known: &Repositories, later: &Survey) -> Vec<PathBuf> {
         let is_one_more = |at: &PathBuf| {
             let (Some(folder), Some(name)) = (at.parent(), at.file_name()) else { return false };
@@ -43,8 +43,8 @@ impl Ground {
         all.map(|path| self.root.path().join(OsStr::from_bytes(path))).filter(is_one_more).collect()
     }
 
-    /// Puts a repository out of force; answers what it is called now, from the workspace, if it has another name, and
-    /// what was done with it, in words.
+    /// Disables a repository. Returns its new path from the workspace, if it was renamed, and
+    /// the outcome in words.
     pub fn set_aside(&self, at: &Path) -> (Option<PathBuf>, String) {
         let done = match at.file_name().is_some_and(|name| is_repository_name(name.as_bytes())) {
             true => self.renamed(at).map(|now| {
@@ -63,8 +63,8 @@ impl Ground {
         })
     }
 
-    /// Removes pipes that are new under names that programs of the host open by themselves, which would wait there; and pipes
-    /// and sockets under names that no later jail could cover. The report names them; there is nothing in one.
+    /// Removes new pipes under names that programs of the host open by themselves, where they would wait; and pipes
+    /// and sockets under names that no later jail could cover. The report names them; they hold no data.
     pub fn remove_pipes(&self, before: &Survey, later: &Survey) {
         let is_new = |path: &Vec<u8>| before.entries.get(path).is_none_or(|it| !it.socket);
         let is_odd = |path: &[u8]| std::str::from_utf8(path).is_err() || path.contains(&b'\n');
@@ -95,14 +95,14 @@ impl Ground {
         let (folder, name) = at.parent().zip(at.file_name()).ok_or(io::ErrorKind::InvalidInput)?;
         let parent = self.folder(folder)?;
         let aside = to_a_free_name(&parent, name, ASIDE)?;
-        // Without its head it is none for a program in its folder either. A file or link has no head.
+        // Without its head, it is no repository for a program in its folder either. A file or link has no head.
         if let Ok(inner) = rustix::fs::openat(&parent, &aside, directory_flags(), Mode::empty()) {
             let _headless = beheaded(&inner);
         }
         Ok(folder.join(aside))
     }
 
-    /// A folder of the workspace, reached step by step: another worker may be busy there.
+    /// Opens a folder of the workspace step by step, since another worker may work there.
     fn folder(&self, folder: &Path) -> io::Result<OwnedFd> {
         let mut at = open_place(&self.root)?;
         for part in folder.strip_prefix(self.root.path()).map_err(io::Error::other)? {
@@ -112,13 +112,13 @@ impl Ground {
     }
 }
 
-/// Takes a repository its head. Answers what that is called now.
+/// Renames a repository's head. Returns the new name.
 fn beheaded(repository: &OwnedFd) -> io::Result<String> {
     to_a_free_name(repository, OsStr::new("HEAD"), HEAD_ASIDE)
 }
 
-/// Gives an entry of a folder another name. A worker can have shut the folder, or have taken the usual name: then the
-/// folder is opened for its owner, and the name ends with the time, which the worker did not know.
+/// Renames an entry of a folder. A worker may have shut the folder, or have taken the usual name: then the
+/// folder is opened to its owner, and the name ends with the time, which the worker could not know.
 fn to_a_free_name(folder: &OwnedFd, name: &OsStr, wanted: &str) -> io::Result<String> {
     let renamed =
         |aside: &str| rustix::fs::renameat_with(folder, name, folder, aside, RenameFlags::NOREPLACE);

@@ -4,25 +4,25 @@
 /// A regular file with several names.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Shared {
-    /// How many names the system counts.
+    /// The number of names that the system counts.
     pub links: u64,
-    /// Its size in bytes.
+    /// The file's size in bytes.
     pub size: u64,
-    /// Whether it is this user's.
+    /// Whether the file belongs to this user.
     pub own: bool,
-    /// Those of its names that were seen, from the workspace, and whether they lie in what is read-only.
+    /// The names that were seen, from the workspace, and whether they lie in a read-only path.
     pub paths: Vec<(Vec<u8>, bool)>,
-    /// Whether one of its names is of a file that runs outside of jails: a hook, a setting, a script that these name.
+    /// Whether one of the names is that of a file that runs outside of jails: a hook, a setting, or a script that one of these names.
     pub runs_later: bool,
 }
 
 impl Shared {
-    /// Whether it has names outside of what was looked at.
+    /// Checks whether the file has names outside of the scanned directory.
     pub fn is_elsewhere(&self) -> bool {
         self.links > self.paths.len() as u64
     }
 
-    /// Whether a worker that writes it changes something that it is not to change. Without mounts nothing is read-only.
+    /// Checks whether a worker that writes to it would change a file that it must not change. Without mounts no file is read-only.
     pub fn matters(&self, mounts: bool) -> bool {
         let (held, open) = (self.paths.iter().any(|it| it.1), self.paths.iter().any(|it| !it.1));
         let leads_there = held || self.runs_later && self.paths.len() > 1;

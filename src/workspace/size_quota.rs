@@ -1,4 +1,4 @@
-//! Measures a private copy, so that all runs in it together have a bound for growth. Blocking; no run may use the
+//! Measures a private copy, so that the growth in all its runs together has a bound. Blocking; no run may use the
 //! copy meanwhile.
 //!
 //! The supervisor of a single run enforces that run's bound, and knows nothing of the runs before it.
@@ -13,30 +13,30 @@ use cap_std::fs::{Dir, Metadata};
 use provost_base::limits::COPY_DEPTH_MAX;
 use provost_system::walk::{Bound, Bounds, Entry, Folder, Step, Unopened, Unread, Visitor, walk};
 
-/// How much there is.
+/// The size of a folder.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Size {
     /// Bytes that the files take on the disk.
     pub bytes: u64,
-    /// Files, folders and whatever else has a name.
+    /// The number of files, folders and other entries.
     pub entries: u64,
 }
 
 impl Size {
-    /// Looks through a folder.
+    /// Measures a folder.
     ///
     /// # Errors
-    /// What the system says, or that it is nested too deep to be looked through.
+    /// The system's error, or that the folder is nested too deep.
     pub fn of(folder: &Path) -> io::Result<Self> {
         let mut size = Self::default();
         let top = Dir::open_ambient_dir(folder, ambient_authority())?;
-        // Every entry counts, however many a run has made: the limit that its own jail holds it to is their bound.
+        // Every entry counts: the limit in a run's own jail bounds how many a run can make.
         let bounds = Bounds { entries: u64::MAX, depth: COPY_DEPTH_MAX, until: None };
         walk(&mut size, (top, OsStr::new("")), (), bounds)?;
         Ok(size)
     }
 
-    /// By how much this is more than that.
+    /// Returns the part of this size that exceeds another size.
     pub fn beyond(self, before: Self) -> Self {
         Self {
             bytes: self.bytes.saturating_sub(before.bytes),
@@ -51,7 +51,7 @@ impl Visitor for Size {
 
     fn entry(&mut self, at: Entry<'_>, _here: &mut ()) -> io::Result<Step<()>> {
         let meta = match at.metadata() {
-            // Removed since it was listed.
+            // The entry was removed since it was listed.
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Step::Over),
             meta => meta?,
         };
@@ -71,7 +71,7 @@ impl Visitor for Size {
     }
 }
 
-/// A run may have shut what it has made; what is in there counts all the same.
+/// Opens a folder that a run may have shut: its contents count all the same.
 fn open_shut(at: Entry<'_>) -> io::Result<Dir> {
     match at.open() {
         Err(Unopened::Shut(_)) => {
@@ -82,7 +82,7 @@ fn open_shut(at: Entry<'_>) -> io::Result<Dir> {
     }
 }
 
-/// Of a file with several names, a part for each.
+/// Returns the bytes on the disk; a file with several names counts by parts.
 #[cfg(unix)]
 fn on_disk(meta: &Metadata) -> u64 {
     use cap_std::fs::MetadataExt as _;

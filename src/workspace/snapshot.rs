@@ -1,7 +1,7 @@
 //! A private copy of a workspace for a run whose changes are kept, with a record of the original files. Blocking.
 //!
-//! The copy has the present content of the files that git tracks or does not ignore, but for a person's own settings of hosts, and a
-//! copy of the repository itself if that is a folder; git is never run. A work tree's `.git` file, which points to the repository, stays
+//! The copy has the present content of the files that git tracks or does not ignore, except for a person's own settings of hosts, and
+//! a copy of the repository itself if that is a folder; git is never run. A work tree's `.git` file, which points to the repository, stays
 //! out. Links are copied as links and never followed; files whose names are not text are left out. The record keeps
 //! each file's hash, and its content in a nameless file, which disappears however the daemon ends.
 
@@ -26,29 +26,29 @@ use provost_base::{Digest, IgnoreRules, RepoPath};
 use provost_system::walk::{Bounds, Entry, Folder, Name, Step, Unopened, Unread, Visitor, walk};
 use provost_system::{self as system, open_folder};
 
-/// Settings that a host keeps for one person, and that git ignores where the host makes them. Hooks in them ask the daemon at its
+/// Settings that a host keeps for one person, and for which the host makes git ignore them. Hooks in them ask the daemon at its
 /// door, which no jail reaches, and Claude Code then refuses each write.
 const PERSONAL: &[&str] = &[".claude/settings.local.json"];
 
-/// What the system says of a file. Two that are alike are the same file, unchanged.
+/// The system's metadata of a file. Two equal stamps mean the same file, unchanged.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Stamp {
-    /// Its type and permission bits; 0o644 where the system has none.
+    /// The file's type and permission bits; 0o644 on a system without them.
     pub mode: u32,
-    /// Its size in bytes.
+    /// The file's size in bytes.
     pub size: u64,
     mark: (u64, i64, i64),
 }
 
 impl Stamp {
-    /// Takes what the system has said.
+    /// Makes a stamp from the system's metadata.
     #[cfg(unix)]
     pub fn of(meta: &Metadata) -> Self {
         use cap_std::fs::MetadataExt as _;
         Self { mode: meta.mode(), size: meta.len(), mark: (meta.ino(), meta.ctime(), meta.ctime_nsec()) }
     }
 
-    /// Takes what the system has said.
+    /// Makes a stamp from the system's metadata.
     #[cfg(not(unix))]
     pub fn of(meta: &Metadata) -> Self {
         let since =
@@ -66,30 +66,30 @@ pub enum Was {
     File {
         /// Permissions of the original.
         mode: u32,
-        /// The copy, once it was made.
+        /// The stamp of the copy, taken when the copy was complete.
         copy: Stamp,
-        /// Its hash; `None` for one that is too large.
+        /// The hash of the content; `None` for a file that is too large.
         hash: Option<Digest>,
-        /// Where its content is; `None` when there was no room for it.
+        /// The offset of the content; `None` if there was no room for it.
         at: Option<u64>,
     },
-    /// A link that leads there.
+    /// There was a link to this path.
     Link(PathBuf),
 }
 
-/// The workspace as it was when it was copied.
+/// The state of the workspace when it was copied.
 #[derive(Debug)]
 pub struct Base {
-    /// By the path from the workspace.
+    /// The originals, by their paths from the workspace.
     pub was: BTreeMap<String, Was>,
-    /// What ignore files above the copied folder say.
+    /// The rules of ignore files above the copied folder.
     pub above: IgnoreRules,
     /// The copied folder, from the workspace.
     pub below: RepoPath,
     contents: Contents,
 }
 
-/// A private copy, and what was copied.
+/// A private copy, with a record of its originals.
 #[derive(Debug)]
 pub struct Snapshot {
     /// The copy in which a run works.
@@ -98,20 +98,20 @@ pub struct Snapshot {
     pub base: Base,
 }
 
-/// Contents one after the other.
+/// The contents of the originals, one after the other, in a nameless file.
 #[derive(Debug)]
 struct Contents {
     file: File,
     end: u64,
 }
 
-/// Whether a path from the workspace means itself, and no other path, wherever it is read.
+/// Checks whether a path from the workspace means itself, and no other path, on every system.
 pub(super) fn is_fit(path: &str) -> bool {
     RepoPath::as_is(path).is_some()
 }
 
 impl Base {
-    /// Says that there was a file with this content.
+    /// Records that there was a file with this content.
     pub fn was_file(&mut self, path: &str, mode: u32, content: &[u8]) -> io::Result<()> {
         if !is_fit(path) {
             return Ok(());
@@ -123,12 +123,12 @@ impl Base {
         Ok(())
     }
 
-    /// Says that there was no file.
+    /// Records that there was no file.
     pub fn was_not(&mut self, path: &str) {
         self.was.remove(path);
     }
 
-    /// The content of an original, by its place in the record.
+    /// Returns the content of an original, by its offset in the record.
     pub fn content(&self, at: u64, size: u64) -> io::Result<Vec<u8>> {
         let mut file = self.contents.file.try_clone()?;
         file.seek(SeekFrom::Start(at))?;
@@ -145,7 +145,7 @@ pub fn copy(workspace: &Dir, folder: &Dir, below: &RepoPath, into: &Path) -> Res
     copy_with((workspace, git), tracked, (folder, below), into)
 }
 
-/// The same of a folder that has the files of a commit of a workspace's repository, and nothing else: all of them are tracked. The copy's
+/// Copies a folder that contains exactly the files of a commit of a workspace's repository: all of them count as tracked. The copy's
 /// repository is at another commit still.
 pub fn copy_of_commit(
     workspace: &Dir,
@@ -183,27 +183,27 @@ fn copy_with(
     Ok(Snapshot { copied, base: copier.base })
 }
 
-/// What is written down of a [`Base`]: everything but the contents.
+/// The part of a [`Base`] that is written down: everything except the contents.
 #[derive(Serialize, Deserialize)]
 struct WrittenBase {
     was: BTreeMap<String, Was>,
     below: RepoPath,
 }
 
-/// Writes down which originals there were, so that a later daemon can tell what a run has changed in its copy.
+/// Writes down the record of the originals, so that a later daemon can find the changes that a run has made in its copy.
 ///
 /// # Errors
-/// Those of the file system.
+/// The system's error.
 pub fn write_down(base: &Base, file: &Path) -> io::Result<()> {
     let written = WrittenBase { was: base.was.clone(), below: base.below.clone() };
     std::fs::write(file, serde_json::to_vec(&written)?)
 }
 
-/// Takes up a copy that an earlier run has left, with what was written down of its originals. Their contents are gone, so that
-/// later changes of the user's are not merged with those of the run.
+/// Takes up a copy that an earlier run has left, with the written record of its originals. Their contents are gone, so
+/// later changes of the user's cannot be merged with those of the run.
 ///
 /// # Errors
-/// That nothing was written down, and what the system says.
+/// The record is missing, or the system's error.
 pub fn take_up(workspace: &Dir, copied: Copied, file: &Path, into: &Path) -> Result<Snapshot, NoCopy> {
     let written: WrittenBase = serde_json::from_slice(&std::fs::read(file)?).map_err(io::Error::from)?;
     let contents = Contents { file: system::nameless_file(into)?, end: 0 };
@@ -217,8 +217,8 @@ pub fn take_up(workspace: &Dir, copied: Copied, file: &Path, into: &Path) -> Res
     Ok(Snapshot { copied, base: Base { was, above, below: written.below, contents } })
 }
 
-/// Records a folder of a work tree as it is, in which a run is to work itself. `git` are the repository's folder and that of
-/// the work tree in it.
+/// Records the present state of a folder of a work tree in which a run will work itself. `git` are the repository's folder and
+/// the work tree's folder in it.
 pub fn record(
     (tree, folder, below): (&Dir, &Dir, &RepoPath),
     (common, entry): (&Dir, &Dir),
@@ -235,7 +235,7 @@ pub fn record(
     Ok(copier.base)
 }
 
-/// What holds in a folder of the workspace because of files above it.
+/// Returns the ignore rules that files above a folder of the workspace set for it.
 fn rules_above(workspace: &Dir, git: Option<&Dir>, below: &RepoPath) -> IgnoreRules {
     let mut rules = IgnoreRules::default();
     if let Some(info) = git.and_then(|git| open_folder(git, "info".as_ref()).ok()) {
@@ -252,7 +252,7 @@ fn rules_above(workspace: &Dir, git: Option<&Dir>, below: &RepoPath) -> IgnoreRu
     rules
 }
 
-/// Adds what an ignore file says, if there is one.
+/// Adds the rules of an ignore file, if there is one.
 pub fn add_rules(rules: &mut IgnoreRules, dir: &Dir, name: &str, folder: &str) {
     let Ok(file) = open_file(dir, name.as_ref()) else { return };
     let mut text = Vec::new();
@@ -263,7 +263,7 @@ pub fn add_rules(rules: &mut IgnoreRules, dir: &Dir, name: &str, folder: &str) {
     }
 }
 
-/// The path of an entry of a folder, from the top; the top itself is the empty path.
+/// Returns the path of an entry of a folder, from the top; the top itself is the empty path.
 pub fn joined(folder: &str, name: &str) -> String {
     if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") }
 }
@@ -272,7 +272,7 @@ fn is_folder(dir: &Dir, name: &str) -> bool {
     dir.symlink_metadata(name).is_ok_and(|meta| meta.is_dir())
 }
 
-/// Opens a file in a folder, and no link; without waiting, since it may be a pipe by now.
+/// Opens a file in a folder, but no link. Does not wait, since the file may have been replaced by a pipe.
 pub fn open_file(dir: &Dir, name: &OsStr) -> io::Result<cap_std::fs::File> {
     let mut options = OpenOptions::new();
     options.read(true);
@@ -287,7 +287,7 @@ fn no_links(options: &mut OpenOptions) {
     options.custom_flags((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed());
 }
 
-/// A link is opened as a link, which reads nothing.
+/// Opens a link as a link, which reads nothing.
 #[cfg(windows)]
 fn no_links(options: &mut OpenOptions) {
     use cap_std::fs::OpenOptionsExt as _;
@@ -295,15 +295,15 @@ fn no_links(options: &mut OpenOptions) {
     options.custom_flags(OPEN_REPARSE_POINT);
 }
 
-/// Whether a path from the workspace is one of a person's own settings.
+/// Checks whether a path from the workspace is one of a person's own settings.
 fn is_personal(path: &str) -> bool {
     PERSONAL
         .iter()
         .any(|it| path.strip_suffix(it).is_some_and(|above| above.is_empty() || above.ends_with('/')))
 }
 
-/// What is shut for its owner is left out, since a worker could shut something for all later ones. So is what has gone since
-/// it was listed, or has become something else: agents and people write in the folder meanwhile.
+/// Returns `None` for a file that its owner cannot read, since a worker could shut one to prevent all later copies; and for a file
+/// that is gone, or of another kind, since it was listed: agents and people write in the folder meanwhile.
 fn readable<T>(opened: io::Result<T>) -> io::Result<Option<T>> {
     match opened.map_err(Unopened::from) {
         Err(Unopened::Gone(_) | Unopened::Shut(_)) => Ok(None),
@@ -318,20 +318,20 @@ struct Copier {
     tracked: Tracked,
 }
 
-/// What git knows, also where its ignore files name it.
+/// The paths that git tracks, also if its ignore files name them.
 enum Tracked {
-    /// These paths.
+    /// The paths in git's index.
     These(BTreeSet<String>),
-    /// Everything that is there.
+    /// All existing files.
     All,
 }
 
-/// What holds in a folder that is copied.
+/// The state of the copying in one folder.
 struct Copying {
-    /// `None` where the folder is only recorded.
+    /// The target; `None` if the folder is only recorded.
     to: Option<Dir>,
     rules: IgnoreRules,
-    /// Whether git ignores the folder; what it tracks in there is copied.
+    /// Whether git ignores the folder; tracked files in it are copied.
     ignored: bool,
 }
 
@@ -345,17 +345,17 @@ impl Visitor for Copier {
         _names: &mut Vec<Name>,
         here: &mut Copying,
     ) -> Result<(), NoCopy> {
-        // What is no text is not gone into.
+        // A folder whose name is no text is not entered.
         let path = folder.path().to_str().unwrap_or_default();
         add_rules(&mut here.rules, folder.dir, ".gitignore", path);
         Ok(())
     }
 
     fn entry(&mut self, at: Entry<'_>, here: &mut Copying) -> Result<Step<Copying>, NoCopy> {
-        // No artifact could have a name that is no text.
+        // No artifact can have a name that is no text.
         let Some(path) = at.text().filter(|_| at.name() != ".git") else { return Ok(Step::Over) };
         let meta = match at.metadata() {
-            // Removed since it was listed.
+            // The entry was removed since it was listed.
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Step::Over),
             meta => meta?,
         };
@@ -399,12 +399,12 @@ impl Copier {
 
     fn link(&mut self, from: &Dir, to: Option<&Dir>, name: &OsStr, path: String) -> Result<(), NoCopy> {
         let target = match from.read_link_contents(name) {
-            // It is no link any more.
+            // The entry is no link any more.
             Err(error) if error.kind() == io::ErrorKind::InvalidInput => return Ok(()),
             read => readable(read)?,
         };
         let Some(target) = target else { return Ok(()) };
-        // Where links take a right that users rarely have, they stay out.
+        // On systems where making links needs a right that users rarely have, links stay out.
         if to.is_none_or(|to| make_link(to, &target, name).is_ok()) {
             self.remember(path, Was::Link(target))?;
         }
@@ -428,7 +428,7 @@ impl Copier {
             (Some(Digest::of(&bytes)), self.base.contents.add(&bytes)?)
         } else {
             if share(&source, &target).is_err() {
-                // A file that grows while it is read does not get past its bound.
+                // A file that grows while it is read cannot exceed the bound.
                 let most = meta.len().saturating_add(self.room.bytes);
                 let (mut from, mut to) = (source.try_clone()?.into_std(), target.try_clone()?.into_std());
                 let copied = copy_data(&mut from, &mut to, most)?;
@@ -441,7 +441,7 @@ impl Copier {
         self.remember(path, Was::File { mode, copy, hash, at })
     }
 
-    /// Records a file that stays where it is.
+    /// Records a file that is not copied.
     fn as_it_is(&mut self, file: cap_std::fs::File, meta: &Metadata, path: String) -> Result<(), NoCopy> {
         let copy = Stamp::of(meta);
         let (hash, at) = if meta.len() <= BASE_FILE_BYTES_MAX {
@@ -455,7 +455,7 @@ impl Copier {
     }
 
     fn remember(&mut self, path: String, was: Was) -> Result<(), NoCopy> {
-        // What no change can name has not changed.
+        // A file that no change can name cannot have changed.
         if !is_fit(&path) {
             return Ok(());
         }
@@ -468,7 +468,7 @@ impl Copier {
 }
 
 impl Contents {
-    /// Keeps a content as long as there is room.
+    /// Keeps a content if there is room, and returns its offset.
     fn add(&mut self, bytes: &[u8]) -> io::Result<Option<u64>> {
         let at = self.end;
         if at.saturating_add(bytes.len() as u64) > BASE_BYTES_MAX {
@@ -490,7 +490,7 @@ fn make_link(_to: &Dir, _target: &Path, _name: &OsStr) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
-/// As the original, whatever mask the daemon was started with; and its owner's to read and write.
+/// Gives the copy the original's permissions, regardless of the daemon's umask; its owner can always read and write it.
 #[cfg(unix)]
 fn permit(file: &cap_std::fs::File, mode: u32) -> io::Result<()> {
     use cap_std::fs::PermissionsExt as _;

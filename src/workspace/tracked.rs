@@ -1,8 +1,8 @@
 //! The files that git tracks, by its index: a tracked file is never ignored, regardless of the ignore files.
 //! Blocking.
 //!
-//! It reads the index file directly, in each of its versions with SHA-1 names, and does not run git. Where the index
-//! cannot be read, no further file counts as tracked, and the ignore files alone count.
+//! It reads the index file directly, in each of its versions with SHA-1 names, and does not run git. If the index
+//! cannot be read, no further file counts as tracked, and the ignore files alone decide.
 
 use std::collections::BTreeSet;
 use std::io::Read as _;
@@ -14,15 +14,15 @@ use provost_base::limits::{GIT_INDEX_BYTES_MAX, HARVEST_FILES_MAX};
 
 /// Bytes of an entry before its flags: times, device, inode, mode, owners, size and the object's name.
 const FIXED: usize = 60;
-/// Two more bytes of flags follow.
+/// The flag for two more bytes of flags.
 const EXTENDED: u16 = 0x4000;
 
-/// The paths that the index of a repository names.
+/// Returns the paths that the index of a repository names.
 pub(crate) fn tracked(git: &Dir) -> BTreeSet<String> {
     let (mut bytes, mut paths) = (Vec::new(), BTreeSet::new());
     let file = open_file(git, "index".as_ref());
     if file.is_ok_and(|file| file.take(GIT_INDEX_BYTES_MAX).read_to_end(&mut bytes).is_ok()) {
-        // It may end early; what came before counts.
+        // The index may be cut; the entries before the cut count.
         let _whole = read(&bytes, |path| {
             paths.insert(path);
         });
@@ -55,7 +55,7 @@ fn read(bytes: &[u8], mut each: impl FnMut(String)) -> Option<()> {
         name.extend_from_slice(&rest[..end]);
         rest = &rest[end + 1..];
         if version < 4 {
-            // Each entry takes a multiple of eight bytes, its closing zeros counted.
+            // The length of each entry, with its closing zeros, is a multiple of eight bytes.
             let used = before - rest.len();
             rest = rest.get(used.next_multiple_of(8) - used..)?;
         }
@@ -72,7 +72,7 @@ fn take<const N: usize>(rest: &mut &[u8]) -> Option<[u8; N]> {
     Some(*taken)
 }
 
-/// A number as git packs offsets: seven bits a byte, the highest first, each further byte adding one.
+/// Reads a number as git packs offsets: seven bits in each byte, the highest first; each further byte adds one.
 fn number(rest: &mut &[u8]) -> Option<usize> {
     let [byte] = take(rest)?;
     let mut number = usize::from(byte & 0x7f);

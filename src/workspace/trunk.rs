@@ -5,10 +5,10 @@
 //!        ^                        |                                                   ^
 //!        +------ release ---------+      the daemon dies: the branch says which ------+
 //! ```
-//! From `prepare` to the end, git's own lock of the index is held; so no git of the user's sees a work tree that is half of
-//! each. What there is to do, and all files for it, are in a folder of ours that no worker reaches: one that may write git's
-//! folder can make a lock with our text, and that lock leads to nothing. Each file is exchanged in one step; after a crash, a
-//! file that is neither as it was nor as it should be is the user's, and stays.
+//! From `prepare` to the end, git's own lock of the index is held; so no git of the user's sees a work tree between the
+//! two states. The plan and all new files are in a folder of ours that no worker reaches: a process that may write git's
+//! folder can make a lock with our text, and that lock has no effect. Each file is exchanged in one step; after a crash, a
+//! file that has neither the old nor the new content is the user's, and stays.
 
 mod marks;
 mod modes;
@@ -28,17 +28,17 @@ use super::git_refs::WorkTree;
 use provost_base::Digest;
 use provost_system::{file_inside, folder_inside, make_private_folders, plain_file, short_text};
 
-/// The folder, among those of ours, for work trees that follow.
+/// The folder, among ours, for work trees that follow.
 const FOLDER: &str = "followers";
-/// The file in a follower's folder that says from which commit to which it goes.
+/// The file in a follower's folder that names the old and the new commit.
 const WAY: &str = "way";
-/// Longest text of a lock that is looked at, in bytes.
+/// Longest text of a lock that is read, in bytes.
 const LOCK_BYTES_MAX: u64 = 1_024;
 
-/// Attributes that say how the content of a file is written.
+/// Attributes that decide how the content of a file is written.
 const WRITTEN_BY: [&str; 6] = ["filter", "text", "crlf", "eol", "working-tree-encoding", "ident"];
 
-/// What git keeps while it does something of its own.
+/// Files that git keeps while an operation of its own is under way.
 const UNDER_WAY: [(&str, &str); 6] = [
     ("MERGE_HEAD", "a merge"),
     ("CHERRY_PICK_HEAD", "a cherry-pick"),
@@ -48,51 +48,51 @@ const UNDER_WAY: [(&str, &str); 6] = [
     ("BISECT_LOG", "a bisect"),
 ];
 
-/// What git keeps as a ref, which a repository may have in a table instead of a file.
+/// The refs among those files, which a repository may keep in a table instead of files.
 const REFS: [(&str, &str); 2] = [("CHERRY_PICK_HEAD", "a cherry-pick"), ("REVERT_HEAD", "a revert")];
 
-/// Begins the text of our locks.
+/// The beginning of the text of our locks.
 const MARK: &str = "provost merge ";
 
-/// Files of a work tree that are not as they should be after it has followed.
+/// Files of a work tree that do not have the new content after it has followed.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct LeftAlone {
-    /// The user has changed them.
+    /// Files that the user has changed.
     pub yours: Vec<String>,
-    /// They could not be written, each with the reason.
+    /// Files that could not be written, each with the reason.
     pub unwritten: Vec<String>,
 }
 
-/// The commits between which a work tree goes that was left half-way: those that were noted for it, if its index still has our
-/// lock for them. A note without that lock is removed: the user has taken the work tree into their own hands.
+/// Returns the old and the new commit of a work tree that was left half-way: those noted for it, if its index still has our
+/// lock for them. A note without that lock is removed: the user has taken over the work tree.
 pub fn marked_way(objects: &Objects, tree: &WorkTree) -> Option<(String, String)> {
     let folder = folder_of(objects, tree);
     let text = short_text(&folder.join(WAY), LOCK_BYTES_MAX).ok()?;
     let (from, to) = text.strip_prefix(MARK)?.trim_end().split_once(' ')?;
     let way = (from.to_owned(), to.to_owned());
     if !Follower::new(objects, tree, (&way.0, &way.1)).is_ours() {
-        // Another merge replaces what stays.
+        // Another merge replaces the files that stay.
         let _removed = remove_folder(&folder);
         return None;
     }
     Some(way)
 }
 
-/// Our folder for a work tree, outside of every repository.
+/// Returns our folder for a work tree, outside of every repository.
 fn folder_of(objects: &Objects, tree: &WorkTree) -> PathBuf {
     let name = Digest::of(tree.git_dir.as_os_str().as_encoded_bytes()).to_string();
     objects.scratch().join(FOLDER).join(name.replace(':', "-"))
 }
 
-/// Why a work tree cannot follow; then nothing has changed. Safe to show.
+/// The reason why a work tree cannot follow; nothing has changed then. Safe to show.
 #[derive(Debug, thiserror::Error)]
 pub enum CannotFollow {
-    /// The user has something there.
+    /// Files of the user's are in the way.
     #[error("the work tree {tree} cannot follow: {why}")]
     InTheWay {
         /// The top of the work tree.
         tree: String,
-        /// What is in the way, and what to do.
+        /// The obstacle, and the remedy.
         why: String,
     },
     /// Git has not answered.
@@ -103,21 +103,21 @@ pub enum CannotFollow {
     Io(#[from] io::Error),
 }
 
-/// A work tree that is to go from one commit to another.
+/// A work tree that follows its branch from one commit to another.
 pub struct Follower<'a> {
     objects: &'a Objects,
     tree: &'a WorkTree,
-    /// The commits.
+    /// The old and the new commit.
     way: (&'a str, &'a str),
 }
 
 impl<'a> Follower<'a> {
-    /// A work tree that is to go from a commit to another.
+    /// Makes a follower for a work tree, from the old commit to the new one.
     pub fn new(objects: &'a Objects, tree: &'a WorkTree, way: (&'a str, &'a str)) -> Self {
         Self { objects, tree, way }
     }
 
-    /// The work tree's top, for people.
+    /// Returns the work tree's top, for people.
     pub fn top(&self) -> String {
         self.tree.top.display().to_string()
     }
@@ -134,7 +134,7 @@ impl<'a> Follower<'a> {
         self.tree.git_dir.join("index")
     }
 
-    /// The text by which our lock is known.
+    /// Returns the text that marks our lock.
     fn mark(&self) -> String {
         format!("{MARK}{} {}\n", self.way.0, self.way.1)
     }
@@ -143,10 +143,10 @@ impl<'a> Follower<'a> {
         CannotFollow::InTheWay { tree: self.top(), why: why.into() }
     }
 
-    /// Locks the index, sees that nothing of the user's is in the way, and puts all new files beside it.
+    /// Locks the index, checks that no file of the user's is in the way, and puts all new files beside it.
     ///
     /// # Errors
-    /// [`CannotFollow`]; then the lock is gone again.
+    /// [`CannotFollow`]; the lock is removed then.
     pub fn prepare(&self) -> Result<(), CannotFollow> {
         for (name, what) in UNDER_WAY {
             if self.tree.git_dir.join(name).symlink_metadata().is_ok() {
@@ -169,8 +169,8 @@ impl<'a> Follower<'a> {
         done
     }
 
-    /// Notes the way, and then takes git's lock of the index, which has our text from the first moment. No name in git's folder
-    /// that others can have made is written through.
+    /// Notes the commits, and then takes git's lock of the index, which has our text from the first moment. Never writes through a
+    /// name in git's folder that others may have made.
     fn take_lock(&self) -> Result<(), CannotFollow> {
         let held =
             || self.in_the_way("another git holds its index (index.lock); try again when it has ended");
@@ -205,7 +205,7 @@ impl<'a> Follower<'a> {
         let (from, to) = self.way;
         let changes = self.objects.changes(from, to)?;
         let assumed = self.without_assumptions(&old, &changes)?;
-        // A file whose time alone has changed is as it was.
+        // A file of which only the time has changed is unchanged.
         let _not_all_the_same = self.git(&old, &["update-index", "-q", "--refresh"])?;
         fs::copy(&old, &new)?;
         let read = self.git(&new, &["read-tree", "-m", from, to])?;
@@ -239,7 +239,7 @@ impl<'a> Follower<'a> {
         git_process::run(git, args.first().copied().unwrap_or_default(), self.objects.scratch())
     }
 
-    /// No file that changes is one that a program of the user's would have to write.
+    /// Checks that no changed file would have to be written by a program of the user's.
     fn check_filters(&self, index: &Path, changes: &[TreeChange]) -> Result<(), CannotFollow> {
         let repository = self.objects.repository();
         let filters = repository.filters()?;
@@ -271,7 +271,7 @@ impl<'a> Follower<'a> {
         }
     }
 
-    /// The attributes of files that say how their contents are written, each as path, name and value.
+    /// Returns the attributes that decide how contents are written, each as path, name and value.
     fn attributes(&self, mut git: Command, names: &[&str]) -> Result<Vec<[String; 3]>, GitError> {
         git.args(["check-attr", "-z", "--stdin", "--cached"]).args(WRITTEN_BY);
         git_process::reading(&mut git, (names.join("\0") + "\0").as_bytes(), self.objects.scratch())?;
@@ -281,7 +281,7 @@ impl<'a> Follower<'a> {
         Ok(parts.chunks_exact(3).map(|it| [it[0], it[1], it[2]].map(str::to_owned)).collect())
     }
 
-    /// Where a file is to come, nothing is.
+    /// Checks that the places of new files are free.
     fn check_new_places(&self, old: &Path, changes: &[TreeChange]) -> Result<(), CannotFollow> {
         let top = Dir::open_ambient_dir(&self.tree.top, ambient_authority())?;
         let gone: BTreeSet<&str> = changes.iter().filter(|it| it.new.is_none()).map(|it| &*it.path).collect();
@@ -315,7 +315,7 @@ impl<'a> Follower<'a> {
                 );
                 return Err(self.in_the_way(why));
             }
-            // Two names that this file system takes for one are found before anything is written.
+            // Two names that this file system takes for one are found before any file is written.
             if !folded.insert(it.path.to_lowercase()) && self.folds_case(&top) {
                 return Err(self.in_the_way(format!("{:?} is there twice, in capitals and not", it.path)));
             }
@@ -323,7 +323,7 @@ impl<'a> Follower<'a> {
         Ok(())
     }
 
-    /// Each folder in which something changes can be written.
+    /// Checks that each folder with changes can be written to.
     fn check_folders(&self, changes: &[TreeChange]) -> Result<(), CannotFollow> {
         let top = Dir::open_ambient_dir(&self.tree.top, ambient_authority())?;
         let mut looked_at = BTreeSet::new();
@@ -332,7 +332,7 @@ impl<'a> Follower<'a> {
             if !looked_at.insert(folders) {
                 continue;
             }
-            // The last one that is there: others are made in it.
+            // The last existing folder counts, since the others are made in it.
             let (mut dir, mut way) = (top.try_clone()?, PathBuf::new());
             for part in folders.split('/').filter(|it| !it.is_empty()) {
                 let Ok(next) = folder_inside(&dir, part) else { break };
@@ -350,7 +350,7 @@ impl<'a> Follower<'a> {
         Ok(())
     }
 
-    /// Whether all files of a folder are git's, so that they go with the folder.
+    /// Checks whether all files of a folder are git's, so that the folder can be removed with them.
     fn has_nothing_else(&self, old: &Path, folder: &str) -> Result<bool, GitError> {
         let folder = format!(":(literal){folder}");
         let others = self.git(old, &["ls-files", "--others", "-z", "--", &folder])?.good("ls-files")?;
@@ -361,10 +361,10 @@ impl<'a> Follower<'a> {
         top.symlink_metadata(".GIT").is_ok()
     }
 
-    /// Gives the index back, as it was.
+    /// Releases the index, unchanged.
     ///
     /// # Errors
-    /// What the system says.
+    /// The system's error.
     pub fn release(&self) -> io::Result<()> {
         let is_ours = self.is_ours();
         if is_ours {
@@ -373,19 +373,19 @@ impl<'a> Follower<'a> {
         remove_folder(&self.folder())
     }
 
-    /// Whether this way was noted, and the lock of the index is ours for it.
+    /// Checks whether our folder notes these commits, and the lock of the index is ours for them.
     fn is_ours(&self) -> bool {
         let says = |path: PathBuf| short_text(&path, LOCK_BYTES_MAX).is_ok_and(|it| it == self.mark());
         says(self.folder().join(WAY)) && says(self.lock())
     }
 
-    /// Brings the work tree to where its branch is. Says what it has left alone.
+    /// Brings the work tree to its branch's commit. Returns the files that it has left alone.
     ///
     /// # Errors
-    /// [`CannotFollow`]; then it can be called again.
+    /// [`CannotFollow`]; it can be called again then.
     pub fn finish(&self) -> Result<LeftAlone, CannotFollow> {
         if !self.is_ours() {
-            // The person has taken the lock away, and with that the work tree into their own hands; or all is
+            // The user has removed the lock, and so taken over the work tree; or all is
             // done.
             remove_folder(&self.folder())?;
             return Ok(LeftAlone::default());
@@ -402,7 +402,7 @@ impl<'a> Follower<'a> {
         Ok(left)
     }
 
-    /// Gives git the new index, in one step, also where its folder is on another file system than ours.
+    /// Gives git the new index in one step, also if git's folder is on another file system than ours.
     fn put_index(&self, new: &Path) -> io::Result<()> {
         let half = self.tree.git_dir.join(format!("provost-{}.index", uuid::Uuid::new_v4().simple()));
         let put = || {
@@ -418,7 +418,7 @@ impl<'a> Follower<'a> {
         fs::remove_file(new)
     }
 
-    /// Exchanges the files. One that is not as it was is left alone, unless it is as it should be.
+    /// Exchanges the files. A file that the user has changed is left alone, unless it has the new content already.
     fn write_files(&self, old: &Path) -> Result<LeftAlone, CannotFollow> {
         let dirty = self.git(old, &["diff-files", "--name-only", "-z"])?.good("diff-files")?;
         let dirty = String::from_utf8_lossy(&dirty).into_owned();
@@ -445,8 +445,8 @@ impl<'a> Follower<'a> {
                     left.unwritten.push(format!("{} ({error})", it.path));
                 }
             } else if place(&files, &it.path).is_ok_and(|(dir, name)| dir.symlink_metadata(name).is_ok()) {
-                // A file that is no longer beside has its place already. One that is as it should be was put there by a try that
-                // has not come to remove what is beside.
+                // A new file that is no longer beside is in its place already. A place with the new content was filled by an earlier
+                // try, which did not come to remove the file beside.
                 if it.old.is_some() && dirty.contains(it.path.as_str()) {
                     if !is_same(&top, &files, &it.path) {
                         left.yours.push(it.path.clone());
@@ -468,7 +468,7 @@ impl<'a> Follower<'a> {
     }
 }
 
-/// Gives a file its new content, in one step. What has come to the place of a new one since is the user's.
+/// Gives a file its new content, in one step. A file that has since appeared in the place of a new one is the user's.
 fn exchange(top: &Dir, files: &Dir, it: &TreeChange, shared: u32) -> io::Result<()> {
     let (from, name) = place(files, &it.path)?;
     let to = folders_of(top, &it.path, Some(shared))?;
@@ -482,7 +482,7 @@ fn exchange(top: &Dir, files: &Dir, it: &TreeChange, shared: u32) -> io::Result<
     }
 }
 
-/// Whether a file of the work tree is as the one beside it that was to take its place.
+/// Checks whether a file of the work tree equals the one beside it that was to replace it.
 fn is_same(top: &Dir, files: &Dir, path: &str) -> bool {
     let content = |dir: &Dir| {
         let (dir, name) = place(dir, path).ok()?;
@@ -496,18 +496,18 @@ fn is_same(top: &Dir, files: &Dir, path: &str) -> bool {
     content(top).is_some_and(|it| Some(it) == content(files))
 }
 
-/// Whether the file has a new content that is to be written.
+/// Checks whether the file has a new content that has to be written.
 fn is_written(it: &TreeChange) -> bool {
     it.new.as_ref().is_some_and(|it| it.mode != "160000")
 }
 
-/// The folder of a file, reached through no link, and the file's name in it.
+/// Returns the folder of a file, reached through no link, and the file's name in it.
 fn place<'p>(top: &Dir, path: &'p str) -> io::Result<(Dir, &'p str)> {
     Ok((folders_of(top, path, None)?, path.rsplit_once('/').map_or(path, |(_, name)| name)))
 }
 
-/// The folder of a file, reached through no link. With `shared`, missing ones are made, for those with whom the repository is
-/// shared.
+/// Returns the folder of a file, reached through no link. With `shared`, makes missing folders, with these permissions for the
+/// users who share the repository.
 fn folders_of(top: &Dir, path: &str, shared: Option<u32>) -> io::Result<Dir> {
     let mut dir = top.try_clone()?;
     let folders = path.rsplit_once('/').map_or("", |(folders, _)| folders);
@@ -535,7 +535,7 @@ fn make_public_folder(dir: &Dir, name: &str) -> io::Result<()> {
     }
 }
 
-/// Removes a file, and the folders that are empty then.
+/// Removes a file, and the folders that become empty.
 fn remove(top: &Dir, path: &str) -> io::Result<()> {
     let Ok((dir, name)) = place(top, path) else { return Ok(()) };
     match dir.remove_file(name) {
@@ -553,7 +553,7 @@ fn remove(top: &Dir, path: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// The same as a rename, where the work tree is on another file system than git's folder.
+/// Replaces a rename if the work tree is on another file system than git's folder.
 fn across(from: &Dir, to: &Dir, name: &str) -> io::Result<()> {
     let half = format!(".provost-merge-{}", uuid::Uuid::new_v4().simple());
     let meta = from.symlink_metadata(name)?;
@@ -571,14 +571,14 @@ fn across(from: &Dir, to: &Dir, name: &str) -> io::Result<()> {
     from.remove_file(name)
 }
 
-/// Writes a file that is not there, on the disk.
+/// Writes a new file to the disk.
 fn create(path: &Path, text: &[u8]) -> io::Result<()> {
     let mut file = File::options().write(true).create_new(true).open(path)?;
     file.write_all(text)?;
     file.sync_all()
 }
 
-/// Copies a plain file; a pipe in its place is not waited for.
+/// Copies a plain file; does not wait for a pipe in its place.
 fn copy_plain(from: &Path, to: &Path) -> io::Result<()> {
     let mut from = plain_file(from)?;
     io::copy(&mut from, &mut File::options().write(true).create_new(true).open(to)?).map(drop)

@@ -1,6 +1,6 @@
 //! Files of a task's directory that have other names outside of it (a cache of packages, a local clone): a write to
 //! one name, or a change of its permissions or times, changes the other too. Before a worker starts, each file gets
-//! its own content here, by shared blocks where the file system can, or becomes read-only; otherwise the worker does
+//! its own content here, with shared blocks if the file system can do so, or becomes read-only; otherwise the worker does
 //! not start. Blocking.
 //!
 //! The name outside keeps the old file; the file here is new, with the same content, permissions and times. It is
@@ -25,13 +25,13 @@ use provost_system::{file_inside, folder_inside, new_file_inside, swap_inside};
 /// The outcome for the files with other names.
 #[derive(Debug, Default)]
 pub struct Unshared {
-    /// So many files have a content of their own now.
+    /// The number of files that have a content of their own now.
     pub made: usize,
-    /// These are to be read-only, from the workspace.
+    /// The files that have to be read-only, from the workspace.
     pub held: BTreeSet<String>,
 }
 
-/// One name of a file that is to get a content of its own.
+/// One name of a file that has to get a content of its own.
 struct Wanted<'a> {
     inode: (u64, u64),
     file: &'a Shared,
@@ -39,11 +39,11 @@ struct Wanted<'a> {
 }
 
 impl Ground {
-    /// Sees to it that no file of the survey is shared with anything outside, besides what lies in `held`. Where nothing
-    /// can be mounted, nothing can be held.
+    /// Makes sure that no file of the survey is shared with a path outside, except for paths in `held`. Without mounts, no path
+    /// can be held.
     ///
     /// # Errors
-    /// Why it cannot be done, and what to do.
+    /// The reason why that is impossible, and the remedy.
     pub fn unshare(
         &self,
         survey: &Survey,
@@ -66,7 +66,7 @@ impl Ground {
         wanted.retain(|it| !it.path.match_indices('/').any(|(at, _)| held.contains(&it.path[..at])));
         wanted.retain(|it| !held.contains(it.path));
         if is_too_much(&wanted) && mounts {
-            // What is above the directory is not to be mounted upon, and the directory itself is the worker's.
+            // A folder above the directory cannot be mounted upon, and the directory itself is the worker's.
             let above = self.directory.path().strip_prefix(self.root.path()).unwrap_or(Path::new(""));
             let above = above.as_os_str().len();
             let fetched = wanted.iter().filter_map(|it| fetched_folder(it.path, above));
@@ -116,7 +116,7 @@ impl Ground {
                 }
             }
         }
-        // Once for all of them, and before the first takes its place.
+        // One flush for all of them, before the first replaces its original.
         flush(&root);
         for (it, beside) in drafts {
             match take_place(&root, it, &beside) {
@@ -144,7 +144,7 @@ fn is_too_much(wanted: &[Wanted<'_>]) -> bool {
     wanted.len() > UNSHARED_FILES_MAX || bytes > UNSHARED_BYTES_MAX
 }
 
-/// The outermost folder of fetched things that a path lies in, if that is longer than `above` bytes.
+/// Returns the outermost folder of fetched packages that a path lies in, if its path is longer than `above` bytes.
 fn fetched_folder(path: &str, above: usize) -> Option<&str> {
     let mut ends = path.match_indices('/').map(|(at, _)| at).filter(|end| *end > above);
     ends.find(|end| {
@@ -154,7 +154,7 @@ fn fetched_folder(path: &str, above: usize) -> Option<&str> {
     .map(|end| &path[..end])
 }
 
-/// The folder that a file is in, gone into one by one, and its name there.
+/// Returns the folder of a file, opened step by step, and the file's name in it.
 fn parent<'a>(root: &Dir, path: &'a str) -> io::Result<(Dir, &'a str)> {
     let (folders, name) = path.rsplit_once('/').unwrap_or(("", path));
     let mut dir = root.try_clone()?;
@@ -164,7 +164,7 @@ fn parent<'a>(root: &Dir, path: &'a str) -> io::Result<(Dir, &'a str)> {
     Ok((dir, name))
 }
 
-/// Another user's file can be written by us where its rights say so.
+/// Checks whether we may write another user's file.
 fn is_writable(root: &Dir, path: &str) -> bool {
     let writable = |(dir, name): (Dir, &str)| {
         rustix::fs::accessat(&dir, name, rustix::fs::Access::WRITE_OK, AtFlags::EACCESS).is_ok()
@@ -172,7 +172,7 @@ fn is_writable(root: &Dir, path: &str) -> bool {
     parent(root, path).map_or(true, writable)
 }
 
-/// A copy under another name beside it, with everything that it has.
+/// Makes a complete copy of a file under another name beside it.
 fn draft(root: &Dir, wanted: &Wanted<'_>, beside: &str) -> io::Result<()> {
     let (dir, name) = parent(root, wanted.path)?;
     let source = file_inside(&dir, name)?;
@@ -207,7 +207,7 @@ fn times(stat: &rustix::fs::Stat) -> Timestamps {
     }
 }
 
-/// Extended attributes, lists of rights among them. What cannot be kept keeps the file from being copied.
+/// Copies extended attributes, with access lists among them. Fails if an attribute cannot be copied.
 fn copy_attributes(source: &File, target: &File) -> io::Result<()> {
     let mut names = vec![0_u8; XATTR_BYTES_MAX];
     let length = match rustix::fs::flistxattr(source, &mut names[..]) {
@@ -217,7 +217,7 @@ fn copy_attributes(source: &File, target: &File) -> io::Result<()> {
     for name in names[..length].split(|byte| *byte == 0).filter(|name| !name.is_empty()) {
         let mut value = vec![0_u8; XATTR_BYTES_MAX];
         let size = rustix::fs::fgetxattr(source, name, &mut value[..])?;
-        // A label that the system itself gives to files is there already.
+        // The system itself gives some labels to files, which are there already.
         let mut has = vec![0_u8; XATTR_BYTES_MAX];
         let same =
             rustix::fs::fgetxattr(target, name, &mut has[..]).is_ok_and(|it| has[..it] == value[..size]);
@@ -240,11 +240,11 @@ fn flush(_root: &Dir) {
     rustix::fs::sync();
 }
 
-/// The copy takes the name, unless the file is not what was copied.
+/// Gives the copy the file's name, unless the file has changed since.
 fn take_place(root: &Dir, wanted: &Wanted<'_>, beside: &str) -> io::Result<()> {
     let (dir, name) = parent(root, wanted.path)?;
     let stat = |name: &str| rustix::fs::statat(&dir, name, AtFlags::SYMLINK_NOFOLLOW);
-    // A copy has the time of what it was made of.
+    // The copy has its original's time of modification.
     let is_copied = |old: &str, new: &str| -> io::Result<bool> {
         let (old, new) = (stat(old)?, stat(new)?);
         let written = |it: &rustix::fs::Stat| (it.st_mtime, it.st_mtime_nsec, it.st_size);
@@ -258,7 +258,7 @@ fn take_place(root: &Dir, wanted: &Wanted<'_>, beside: &str) -> io::Result<()> {
         swapped => swapped?,
     }
     if !is_copied(beside, name)? {
-        // Another process was quicker: its file comes back.
+        // Another process was quicker: its file is put back.
         swap_inside(&dir, beside, name)?;
         return Err(io::Error::other("it was written to meanwhile; delegate again"));
     }

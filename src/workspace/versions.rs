@@ -23,10 +23,10 @@ use provost_system::{file_inside, make_private_folders, new_file_inside};
 /// The folder in the daemon's state.
 const FOLDER: &str = "versions";
 
-/// How files begin that are not whole yet.
+/// The prefix of files that are not complete yet.
 const HALF: &str = "half-";
 
-/// What a version is found by: whose it is, and what it says.
+/// The key of a version: parts of two digests, of the file's path and of its content.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 struct Name([u8; 8], [u8; 8]);
 
@@ -57,20 +57,20 @@ impl Name {
     }
 }
 
-/// The first bytes of a digest, as those of a content.
+/// Returns the first bytes of a digest, as in the digest of a content.
 pub fn first(digest: &Digest) -> [u8; 8] {
     let (first, _) = digest.as_bytes().split_first_chunk::<8>().expect("a digest has more bytes");
     *first
 }
 
-/// A version that is there.
+/// A stored version.
 #[derive(Clone, Copy, Debug)]
 struct StoredVersion {
     mode: Option<u32>,
     bytes: u64,
 }
 
-/// What is there, by when it was asked for last.
+/// The stored versions, the most recently used first.
 #[derive(Debug)]
 struct Shelf {
     all: LruCache<Name, StoredVersion>,
@@ -82,12 +82,12 @@ impl Shelf {
         Self { all: LruCache::unbounded(), bytes: 0 }
     }
 
-    /// Whether a version is there; from now on it is the one that was asked for last.
+    /// Returns a version, if it is stored, and makes it the most recently used.
     fn touch(&mut self, name: Name) -> Option<StoredVersion> {
         self.all.get(&name).copied()
     }
 
-    /// Puts one there; returns those that have to go.
+    /// Adds a version; returns the names of those that have to be removed for it.
     fn put(&mut self, name: Name, mode: Option<u32>, bytes: u64) -> Vec<String> {
         let mut gone = Vec::new();
         self.bytes += bytes;
@@ -112,7 +112,7 @@ impl Shelf {
     }
 }
 
-/// The folder of all versions, which only the daemon can write.
+/// The folder of all versions, to which only the daemon can write.
 #[derive(Debug)]
 pub struct Versions {
     dir: Dir,
@@ -120,19 +120,19 @@ pub struct Versions {
     made: AtomicU64,
 }
 
-/// A version as it was kept.
+/// A version that was read back.
 pub struct Found {
-    /// Its content.
+    /// The content of the version.
     pub bytes: Vec<u8>,
-    /// Its permission bits; `None` where the system has none.
+    /// The file's permission bits; `None` on a system without them.
     pub mode: Option<u32>,
 }
 
 impl Versions {
-    /// Opens the folder in the daemon's state, and makes it where it is missing.
+    /// Opens the folder in the daemon's state, and makes it if it is missing.
     ///
     /// # Errors
-    /// What the system says.
+    /// The system's error.
     pub fn open(state: &Path) -> io::Result<Self> {
         let path = state.join(FOLDER);
         make_private_folders(&path)?;
@@ -146,7 +146,7 @@ impl Versions {
                     let written = meta.modified().map_or(SystemTime::UNIX_EPOCH, |it| it.into_std());
                     found.push((written, name, mode, meta.len()));
                 }
-                // Begun, and not finished by an earlier daemon.
+                // An earlier daemon has begun this file and not finished it.
                 _ if text.starts_with(HALF) => dir.remove_file(&text)?,
                 _ => {}
             }
@@ -171,12 +171,12 @@ impl Versions {
         }
     }
 
-    /// Whether there is a version of a file that says this.
+    /// Checks whether a version of a file with this content is stored.
     pub fn has(&self, file: &RepoPath, content: Content) -> bool {
         Name::of(file, content).is_some_and(|name| self.shelf().touch(name).is_some())
     }
 
-    /// Keeps what a file says. May block.
+    /// Stores the content of a file. May block.
     pub fn keep(&self, file: &RepoPath, content: Content, bytes: &[u8], mode: Option<u32>) {
         let Some(name) = Name::of(file, content) else { return };
         if self.shelf().touch(name).is_some_and(|it| it.mode == mode) {
@@ -191,7 +191,7 @@ impl Versions {
         }
     }
 
-    /// It appears under its name only when it is whole.
+    /// Writes a version, which appears under its name only when it is complete.
     fn write(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
         let half = format!("{HALF}{}", self.made.fetch_add(1, Ordering::Relaxed));
         let mut file = new_file_inside(&self.dir, &half)?;
@@ -202,7 +202,7 @@ impl Versions {
         written
     }
 
-    /// Reads back what a file said. May block.
+    /// Reads a version back. May block.
     pub fn read(&self, file: &RepoPath, content: Content) -> Option<Found> {
         let name = Name::of(file, content)?;
         let kept = self.shelf().touch(name)?;
@@ -210,7 +210,7 @@ impl Versions {
         let good = |bytes: &Vec<u8>| first(&Digest::of(bytes)) == name.1;
         let bytes = found.ok().flatten().filter(good);
         if bytes.is_none() {
-            // Damaged, say by a loss of power: it can be kept again.
+            // The file is damaged, for instance by a loss of power: the version can be stored again.
             self.shelf().remove(name);
             tracing::warn!("a version of a claimed file cannot be read back");
         }
@@ -218,7 +218,7 @@ impl Versions {
     }
 }
 
-/// All that a file says, if that is no more than a version may have.
+/// Returns the whole content of a file, if it is no longer than a version may be.
 pub fn bounded(file: std::fs::File) -> io::Result<Option<Vec<u8>>> {
     let mut bytes = Vec::new();
     file.take(VERSION_BYTES_MAX as u64 + 1).read_to_end(&mut bytes)?;

@@ -5,7 +5,7 @@
 //!                    a start undoes what is half made     removed --> [nothing], the branch stays
 //! ```
 //! Git is called by [`QuietGit`], which starts no other program. A run cannot write the `.git` file of its work tree nor
-//! the repository; the daemon never reads which repository it is from that file, but from its own record.
+//! the repository; the daemon never reads from that file which repository it is, but from its own record.
 #![forbid(unsafe_code)]
 
 mod commit;
@@ -39,7 +39,7 @@ pub struct WorkTrees {
     folder: PathBuf,
     /// Branches whose work trees are in use.
     held: Mutex<BTreeSet<String>>,
-    /// Told when one of them is free again.
+    /// Notified when one of them is free again.
     freed: Condvar,
 }
 
@@ -48,9 +48,9 @@ pub struct WorkTrees {
 pub struct WorkTree {
     /// The branch that is checked out in it.
     pub branch: String,
-    /// Its folder.
+    /// The folder of the work tree.
     pub path: PathBuf,
-    /// Git's folder about it, in the repository.
+    /// Git's folder for the work tree, in the repository.
     pub entry: PathBuf,
     /// The folder of the repository.
     pub common: PathBuf,
@@ -58,7 +58,7 @@ pub struct WorkTree {
     pub start: String,
     shelf: Shelf,
     git: QuietGit,
-    /// Git for the repository itself, also when the work tree is gone.
+    /// Git for the repository itself, which also works when the work tree is gone.
     repository: QuietGit,
 }
 
@@ -77,22 +77,22 @@ impl Drop for Held {
 }
 
 impl WorkTrees {
-    /// The work trees of the repository of `root`, in a folder of the daemon's own.
+    /// Returns the work trees of the repository at `root`, in a folder of the daemon's own.
     pub fn new(root: &Path, folder: &Path) -> Self {
-        // As git writes it down; what is not there yet is made below what is.
+        // The path must be the one that git writes down; a missing folder is made below an existing one.
         let (above, name) = (folder.parent().unwrap_or(folder), folder.file_name().unwrap_or_default());
         let known = fs::canonicalize(folder).or_else(|_| fs::canonicalize(above).map(|it| it.join(name)));
         let folder = known.unwrap_or_else(|_| folder.to_path_buf());
         Self { root: root.to_path_buf(), folder, held: Mutex::default(), freed: Condvar::new() }
     }
 
-    /// Keeps others from using the work tree of a branch; `None` while it is in use.
+    /// Keeps others from using the work tree of a branch; `None` if it is in use.
     pub fn hold(self: &Arc<Self>, branch: &str) -> Option<Held> {
         let is_free = self.held().insert(branch.to_owned());
         is_free.then(|| Held { trees: self.clone(), branch: branch.to_owned() })
     }
 
-    /// The same, and waits while it is in use.
+    /// Keeps others from using the work tree of a branch, and waits while it is in use.
     pub fn hold_when_free(self: &Arc<Self>, branch: &str) -> Held {
         let mut held = self.held();
         while !held.insert(branch.to_owned()) {
@@ -101,7 +101,7 @@ impl WorkTrees {
         Held { trees: self.clone(), branch: branch.to_owned() }
     }
 
-    /// Whether a run works in the work tree of a branch, it is being removed, or a merge brings it to where its branch is.
+    /// Checks whether a run works in the work tree of a branch, a removal is under way, or a merge brings it to its branch's commit.
     pub fn is_held(&self, branch: &str) -> bool {
         self.held().contains(branch)
     }
@@ -119,10 +119,10 @@ impl WorkTrees {
         Shelf { folder: self.folder.clone(), name: names::folder_of(branch) }
     }
 
-    /// Whether the branch that is named after a task is free to be made for it.
+    /// Checks that the branch that is named after a task can still be made for it.
     ///
     /// # Errors
-    /// A sentence with the next step, where it is there: another run, or a person, has made it.
+    /// A sentence with the next step, if the branch exists: another run, or a person, has made it.
     pub fn check_unused(&self, branch: &str) -> Result<(), String> {
         let there =
             self.git()?.line(&["rev-parse", "--verify", "--quiet", &format!("refs/heads/{branch}")])?;
@@ -136,7 +136,7 @@ impl WorkTrees {
         }
     }
 
-    /// Whether a run can work on a branch, before anything is delegated.
+    /// Checks whether a run can work on a branch, before a task is delegated.
     ///
     /// # Errors
     /// A sentence with the next step.
@@ -155,7 +155,7 @@ impl WorkTrees {
         }
     }
 
-    /// The folder of work trees lies outside of the repository, where no commit and no scan of it finds them.
+    /// Checks that the folder of work trees lies outside of the repository, where no commit and no scan finds it.
     fn folder_fits(&self) -> Result<(), String> {
         let folder = self.folder.display();
         if self.folder.starts_with(&self.root) || self.root.starts_with(&self.folder) {
@@ -169,7 +169,7 @@ impl WorkTrees {
             .map_err(|why| format!("{folder}: {why}, who could change what is committed; run {close}"))
     }
 
-    /// Where a run on a branch begins: at the branch, or for a new one at what is checked out in the workspace.
+    /// Returns the start of a run on a branch: the branch's commit, or for a new branch the commit checked out in the workspace.
     fn base_of(&self, git: &QuietGit, branch: &str) -> Result<Base, String> {
         let reference = format!("refs/heads/{branch}");
         let at = |name: &str| git.line(&["rev-parse", "--verify", "--quiet", &format!("{name}^{{commit}}")]);
@@ -185,7 +185,7 @@ impl WorkTrees {
         Ok(Base { commit, is_new: false })
     }
 
-    /// Git keeps a branch as a file, so no branch lies below another one.
+    /// Checks that no other branch is in the way: git keeps a branch as a file, so none can lie below another.
     fn has_room(&self, git: &QuietGit, branch: &str) -> Result<(), String> {
         let above = branch.match_indices('/').map(|(end, _)| format!("refs/heads/{}", &branch[..end]));
         for above in above {
@@ -210,7 +210,7 @@ impl WorkTrees {
         }
     }
 
-    /// The work trees in which a branch is checked out.
+    /// Returns the work trees in which a branch is checked out.
     fn users_of(&self, git: &QuietGit, branch: &str) -> Result<Vec<PathBuf>, String> {
         let listed = git.must(&["worktree", "list", "--porcelain", "-z"], Input::Nothing)?;
         let listed = String::from_utf8_lossy(&listed);
@@ -226,7 +226,7 @@ impl WorkTrees {
         Ok(found)
     }
 
-    /// Refuses a branch that is checked out in another work tree than its own here.
+    /// Refuses a branch that is checked out in another work tree than its own.
     fn is_nowhere_else(&self, git: &QuietGit, branch: &str, next: &str) -> Result<(), String> {
         let own = self.shelf(branch).tree();
         match self.users_of(git, branch)?.into_iter().find(|it| *it != own) {
@@ -237,10 +237,10 @@ impl WorkTrees {
         }
     }
 
-    /// Makes the work tree of a branch, or looks at the one that is there, for a run of `agent`.
+    /// Makes the work tree of a branch, or checks the existing one, for a run of `agent`.
     ///
     /// # Errors
-    /// A sentence with the next step; then nothing is there that was not there before.
+    /// A sentence with the next step; no file is left behind then.
     pub fn ready(&self, branch: &str, agent: &str, task: &str) -> Result<WorkTree, String> {
         check_branch(branch).map_err(|why| format!("{:?} {why}", visible_name(branch, 80)))?;
         self.folder_fits()?;
@@ -280,7 +280,7 @@ impl WorkTrees {
         Ok(tree)
     }
 
-    /// Has git make a work tree. A note says so before, so that a start undoes what a killed daemon has begun.
+    /// Makes git make a work tree. A note is written before, so that a start can undo what a killed daemon has begun.
     fn make(
         &self,
         git: &QuietGit,
@@ -316,7 +316,7 @@ impl WorkTrees {
         format!("the folder of work trees, {}, cannot be used: {err}", self.folder.display())
     }
 
-    /// At the start of a daemon: takes back what an earlier one has half made, and removes what it has half removed.
+    /// Undoes the work trees that an earlier daemon has half made or half removed. Called at the start of a daemon.
     pub fn sweep(&self) {
         for shelf in shelves(&self.folder) {
             let swept = shelf.lock().map_err(|err| err.to_string()).and_then(|_lock| {
@@ -337,20 +337,20 @@ impl WorkTrees {
 }
 
 impl Shelf {
-    /// Takes back what of a work tree was made, its branch included if that was made for it and has no commit yet.
+    /// Undoes a half-made work tree, with its branch if that was made for it and has no commit yet.
     fn undo(&self, git: &QuietGit) -> Result<(), String> {
         let making = self.making().map_err(|err| err.to_string())?;
         self.clear(git)?;
         self.drop_record().map_err(|err| err.to_string())?;
         if let Some((branch, at)) = making.and_then(|it| Some((it.branch, it.made_at?))) {
-            // It may not have come as far as that, and a person may have moved it: then it stays.
+            // The branch may not exist yet, or a person may have moved it: then it stays.
             let reference = format!("refs/heads/{branch}");
             git.run(&["update-ref", "--no-deref", "-d", &reference, &at], Input::Nothing)?;
         }
         self.drop_making().map_err(|err| err.to_string())
     }
 
-    /// Removes the folder of a work tree and git's entry about it.
+    /// Removes the folder of a work tree and git's entry for it.
     fn clear(&self, git: &QuietGit) -> Result<(), String> {
         let (tree, gone) = (self.tree(), self.beside(GONE));
         let failed = |err: std::io::Error| format!("{} cannot be removed: {err}", tree.display());
@@ -367,7 +367,7 @@ impl Shelf {
             let name = entry.file_name().to_string_lossy().into_owned();
             let digits = name.strip_prefix(&self.name).filter(|it| it.bytes().all(|c| c.is_ascii_digit()));
             let leads = fs::read_to_string(entry.path().join("gitdir"));
-            // The name has a digest of the branch in it, so no other work tree has it.
+            // The name contains a digest of the branch, so no other work tree has it.
             let is_ours = leads.map_or(true, |it| Path::new(it.trim_end()) == dot_git);
             if digits.is_some() && is_ours {
                 fs::remove_dir_all(entry.path()).map_err(failed)?;
@@ -377,21 +377,21 @@ impl Shelf {
     }
 }
 
-/// Where a run begins.
+/// The start of a run.
 struct Base {
     commit: String,
-    /// Whether the branch is still to be made.
+    /// Whether the branch has to be made.
     is_new: bool,
 }
 
-/// The folder of the repository that all work trees share.
+/// Returns the folder of the repository that all work trees share.
 fn common_of(git: &QuietGit) -> Result<PathBuf, String> {
     let common = git.line(&["rev-parse", "--path-format=absolute", "--git-common-dir"])?;
     let common = common.ok_or("git does not say where the repository is")?;
     fs::canonicalize(&common).map_err(|err| format!("{common}: {err}"))
 }
 
-/// Git's folder about a work tree that it has just made.
+/// Returns git's folder for a work tree that git has just made.
 fn entry_of(tree: &Path, git: &QuietGit) -> Result<PathBuf, String> {
     let unknown = || format!("git has made no work tree in {}", tree.display());
     let text = fs::read_to_string(tree.join(".git")).map_err(|_| unknown())?;
@@ -404,7 +404,7 @@ fn entry_of(tree: &Path, git: &QuietGit) -> Result<PathBuf, String> {
 }
 
 impl WorkTree {
-    /// Whether folder, entry and branch still belong together.
+    /// Checks that folder, entry and branch still belong together.
     ///
     /// # Errors
     /// A sentence with the next step.
@@ -441,10 +441,10 @@ impl WorkTree {
     }
 
     /// Removes the work tree and its branch after a run that has changed nothing, if both were made for that run alone, and
-    /// the branch is where it was made. Answers whether they were.
+    /// the branch has not moved. Returns whether they were removed.
     ///
     /// # Errors
-    /// Why they are still there, or what is.
+    /// The reason why the work tree and its branch still exist, or which of them does.
     pub fn let_go(&self, agent: &str, task: &str) -> Result<bool, String> {
         if self.branch != named_after(agent, task) || !self.uncommitted()?.is_empty() {
             return Ok(false);
@@ -458,13 +458,13 @@ impl WorkTree {
         if now.as_deref() != Some(&made.at) || !self.hidden_since(&made.at)?.is_empty() {
             return Ok(false);
         }
-        // As if it had never been made, also for a start in the middle of this.
+        // This note lets a start undo the rest if the daemon is killed in the middle.
         let making = Making { branch: self.branch.clone(), made_at: Some(made.at) };
         self.shelf.put_making(&making).map_err(|err| err.to_string())?;
         self.shelf.undo(&self.repository).map(|()| true)
     }
 
-    /// Whether everything in it is committed but what earlier runs have left.
+    /// Checks that everything is committed, except for files that earlier runs have left.
     ///
     /// # Errors
     /// A sentence with the next step.
@@ -487,7 +487,7 @@ impl WorkTree {
         ))
     }
 
-    /// Files that differ from the commit that is checked out, from its top, and new ones that git does not ignore.
+    /// Returns files that differ from the checked-out commit, from its top, and new ones that git does not ignore.
     fn uncommitted(&self) -> Result<Vec<String>, String> {
         let args = [
             "status",

@@ -1,28 +1,28 @@
-//! The places of a file's tests, by the conventions of its language. A6s 6.7.
+//! Finds the file for a file's tests, by the conventions of its language. A6s 6.7.
 //!
-//! An existing file of tests comes first, in any place; then the project's folder for tests.
+//! An existing file of tests is preferred, in any place; otherwise the project's folder for tests.
 
 use provost_domain::artifact::{is_test, language_by_name};
 
-/// What there is in a workspace, by paths from it.
+/// Questions about the files of a workspace, by paths from it.
 pub trait WorkspaceProbe {
-    /// Whether a file is there.
+    /// Checks whether there is a file with this path.
     fn is_file(&self, path: &str) -> bool;
-    /// Whether a folder is there.
+    /// Checks whether there is a folder with this path.
     fn is_folder(&self, path: &str) -> bool;
 }
 
-/// One place: the folder that has to be there, and the path. Without a folder it may always be.
+/// A possible place: the folder that has to exist, and the file's path. An empty folder always counts as existing.
 type CandidatePath = (&'static str, &'static str);
 
-/// A folder that is never there: such a place counts only where the file itself is there.
+/// A folder that never exists: such a place counts only if the file itself exists.
 const ONLY_IF_THERE: &str = "\0";
 
-/// How tests are kept in some languages.
+/// The convention for tests in a group of languages.
 struct Custom {
-    /// Endings of their files.
+    /// The extensions of these languages' files.
     endings: &'static [&'static str],
-    /// The most usual first.
+    /// The possible places, the most usual first.
     places: &'static [CandidatePath],
 }
 
@@ -30,8 +30,9 @@ const fn custom(endings: &'static [&'static str], places: &'static [CandidatePat
     Custom { endings, places }
 }
 
-/// `{dir}` is the folder of the file, `{sub}` the same beneath the folder of the sources, `{mirror}` the same with `main`
-/// replaced by `test`, `{crate}` the folder with the nearest `Cargo.toml`, `{module}` the folder beneath the sources.
+/// The possible places for some languages. `{dir}` is the folder of the file, `{sub}` its path beneath the folder of the sources,
+/// `{mirror}` its path with `main` replaced by `test`, `{crate}` the folder with the nearest `Cargo.toml`, `{module}` the folder beneath
+/// the sources.
 const CUSTOMS: &[Custom] = &[
     custom(
         &["py", "pyi"],
@@ -166,7 +167,7 @@ const CUSTOMS: &[Custom] = &[
     ),
 ];
 
-/// Of any other language.
+/// The possible places for any other language.
 const OTHERS: &[CandidatePath] = &[
     (ONLY_IF_THERE, "{dir}/{stem}_test.{ext}"),
     ("tests", "tests/test_{stem}.{ext}"),
@@ -174,10 +175,10 @@ const OTHERS: &[CandidatePath] = &[
     ("", "{dir}/test_{stem}.{ext}"),
 ];
 
-/// Folders that hold sources and nothing else.
+/// Names of folders that contain only sources.
 const SOURCES: [&str; 6] = ["src", "lib", "app", "source", "sources", "Sources"];
 
-/// A file, taken apart.
+/// The parts of a file's path.
 #[derive(Clone, Copy)]
 struct FileNameParts<'a> {
     dir: &'a str,
@@ -189,7 +190,7 @@ impl<'a> FileNameParts<'a> {
     fn of(path: &'a str) -> Self {
         let (dir, name) = path.rsplit_once('/').unwrap_or(("", path));
         let (stem, ext) = name.rsplit_once('.').filter(|(stem, _)| !stem.is_empty()).unwrap_or((name, ""));
-        // A module that is a folder is called as the folder is.
+        // A module that is a folder has the folder's name.
         let folder = dir.rsplit('/').next().filter(|it| !it.is_empty());
         let stem = folder.filter(|_| matches!(name, "mod.rs" | "__init__.py")).unwrap_or(stem);
         Self { dir, stem, ext }
@@ -200,7 +201,7 @@ impl<'a> FileNameParts<'a> {
         known.map_or(OTHERS, |custom| custom.places)
     }
 
-    /// A place of this file, in one spelling.
+    /// Returns a possible place of this file, with the placeholders replaced.
     fn filled(&self, pattern: &str, stem: &str, look: &impl WorkspaceProbe) -> String {
         let (first, below) = self.dir.split_once('/').unwrap_or((self.dir, ""));
         let is_of_sources = SOURCES.contains(&first);
@@ -218,7 +219,7 @@ impl<'a> FileNameParts<'a> {
     }
 }
 
-/// `src/main/java/a` has its tests in `src/test/java/a`.
+/// Returns the mirrored folder: `src/main/java/a` has its tests in `src/test/java/a`.
 fn mirrored(dir: &str) -> String {
     let mut names: Vec<&str> = dir.split('/').collect();
     if let Some(main) = names.iter_mut().find(|name| **name == "main") {
@@ -227,7 +228,7 @@ fn mirrored(dir: &str) -> String {
     names.join("/")
 }
 
-/// The folder of the crate that a folder belongs to.
+/// Returns the folder of the crate that a folder belongs to.
 fn crate_of(dir: &str, look: &impl WorkspaceProbe) -> String {
     let mut at = dir;
     while !at.is_empty() && !look.is_file(&format!("{at}/Cargo.toml")) {
@@ -236,7 +237,7 @@ fn crate_of(dir: &str, look: &impl WorkspaceProbe) -> String {
     at.to_owned()
 }
 
-/// The file that holds the tests of a file, whether it is there or not. A file of tests is its own.
+/// Returns the file for the tests of a file, existing or not. A file of tests is its own.
 pub fn tests_of(path: &str, look: &impl WorkspaceProbe) -> String {
     if is_test(path) {
         return path.to_owned();
@@ -248,8 +249,8 @@ pub fn tests_of(path: &str, look: &impl WorkspaceProbe) -> String {
     there.unwrap_or_else(|| first_place(parts, parts.stem, look))
 }
 
-/// The same for a further file beside it, of which there may be several: `test_x_2.py`. `None` where each file has to
-/// hold what it is called after.
+/// Returns a further file for tests beside that one, by its number: `test_x_2.py`. `None` in languages in which the name
+/// of a file has to be that of its contents.
 pub fn further_tests_of(path: &str, number: u32, look: &impl WorkspaceProbe) -> Option<String> {
     const ONE_EACH: [&str; 10] = ["java", "kt", "kts", "groovy", "scala", "cs", "fs", "vb", "php", "swift"];
     let parts = FileNameParts::of(path);
@@ -258,7 +259,7 @@ pub fn further_tests_of(path: &str, number: u32, look: &impl WorkspaceProbe) -> 
     }
     if is_test(path) {
         let dir = if parts.dir.is_empty() { String::new() } else { format!("{}/", parts.dir) };
-        // Endings such as `_test` say what the file is.
+        // Endings such as `_test` mark a file of tests.
         let (name, end) = ["_test", "_spec", ".test", ".spec", "_tests", "-test", "-tests"]
             .iter()
             .find_map(|end| Some((parts.stem.strip_suffix(end)?, *end)))
@@ -277,7 +278,7 @@ fn first_place(parts: FileNameParts<'_>, stem: &str, look: &impl WorkspaceProbe)
     place.map_or_else(|| format!("test_{stem}"), |(_, path)| parts.filled(path, stem, look))
 }
 
-/// A file name for a buffer that has no file: `*scratch*` in Python is `scratch.py`.
+/// Returns a file name for a buffer without a file: `*scratch*` in Python is `scratch.py`.
 pub fn named_after(buffer: &str, language: &str) -> String {
     let base = buffer.rsplit(['/', '\\']).next().unwrap_or_default();
     let fits = |c: &char| c.is_alphanumeric() || "-_.".contains(*c);
@@ -293,7 +294,7 @@ pub fn named_after(buffer: &str, language: &str) -> String {
     }
 }
 
-/// How files of a language end, as editors call it.
+/// Returns the extension for a language, as editors name the language.
 fn ending_of(language: &str) -> Option<&'static str> {
     Some(match language.trim().to_lowercase().as_str() {
         "python" | "python3" => "py",

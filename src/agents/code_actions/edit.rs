@@ -10,15 +10,15 @@ use provost_base::{Digest, RepoPath, TaskId};
 use provost_domain::artifact::{artifact_id, language_by_name};
 use provost_domain::{Artifact, CollectedArtifact};
 
-/// Further files of tests beside one that is there; more of them are nothing to be added to.
+/// The most files of tests beside an existing one; beyond them, nothing is added.
 const FURTHER_TESTS_MAX: u32 = 9;
 
-/// A file that was made of an answer.
+/// A file that was made from an answer.
 pub(crate) struct CodeEdit {
     kind: &'static str,
     path: String,
     content: String,
-    /// The file's present content and its digest; `None` where there is no file.
+    /// The file's present content and its digest; `None` if it does not exist.
     before: Option<(Vec<u8>, Digest)>,
 }
 
@@ -27,7 +27,7 @@ impl CodeEdit {
         Self { kind: "snippet", path, content, before: None }
     }
 
-    /// As if a run had left it.
+    /// Turns the file into an artifact, as if a run had made it.
     pub(crate) fn gathered(self, task: &TaskId) -> CollectedArtifact {
         let artifact = Artifact {
             id: artifact_id(task, 1),
@@ -44,10 +44,10 @@ impl CodeEdit {
 }
 
 impl AgentService {
-    /// The file of a selection with new text in its place. Blocking.
+    /// Returns the file of a selection with new text in its place. Blocking.
     ///
     /// # Errors
-    /// Why there is none, as a sentence.
+    /// The reason why there is no new file, as a sentence.
     pub(crate) fn refactored(&self, plan: &CodePlan, new: &str) -> Result<CodeEdit, String> {
         let same = || no_change("the answer is the code as it was");
         let Some(file) = &plan.file else {
@@ -67,7 +67,7 @@ impl AgentService {
         Ok(CodeEdit { kind: "file", path: file.to_string(), content, before: Some((bytes, digest)) })
     }
 
-    /// The file of tests, with those that are there already. Blocking.
+    /// Returns the file of tests with the existing tests and the new ones. Blocking.
     ///
     /// # Errors
     /// As for [`AgentService::refactored`].
@@ -95,7 +95,7 @@ impl AgentService {
             }
             MergedTests::Whole(content) => Ok(made(path, content, Some((bytes, digest)))),
             MergedTests::Lost(lost) => {
-                // Tests of a file that is itself one go beside that one.
+                // If the file is one of tests itself, further tests go beside it.
                 let of = plan.file.as_ref().unwrap_or(path);
                 let further = (2..=FURTHER_TESTS_MAX)
                     .filter_map(|number| RepoPath::parse(&further_tests_of(of.as_str(), number, &tree)?).ok())

@@ -11,28 +11,28 @@ use crate::AgentService;
 use provost_base::limits::{ID_LEN_MAX, PATH_LEN_MAX};
 use provost_base::{Digest, RepoPath};
 
-/// What is there at the moment of asking.
+/// The state of the selection's file when the question is asked.
 pub(super) struct Found {
-    /// `None` for a buffer without a file in the workspace.
+    /// The file; `None` for a buffer without a file in the workspace.
     pub(super) file: Option<RepoPath>,
-    /// What the buffer is called, without folders.
+    /// The name of the buffer, without folders.
     pub(super) name: String,
-    /// The text of the file, or why there is none.
+    /// The text of the file, or the reason why it cannot be had.
     pub(super) text: Result<String, String>,
-    /// What tells it from what it becomes later; `None` where that cannot be said.
+    /// The digest of the file's state, to recognise later changes; `None` if it is unknown.
     pub(super) was: Option<Digest>,
-    /// Why nothing is ever written there.
+    /// The reason why the file can never be written, if there is one.
     pub(super) unwritable: Option<String>,
     pub(super) tests: Option<Tests>,
 }
 
-/// Where tests go, and what is there already.
+/// The file for tests, and its existing text.
 pub(super) struct Tests {
     pub(super) path: RepoPath,
     pub(super) text: Option<String>,
 }
 
-/// What there is in a workspace. Blocking.
+/// The files of a workspace. Blocking.
 pub(crate) struct Tree<'a>(pub(crate) &'a Dir);
 
 impl WorkspaceProbe for Tree<'_> {
@@ -46,7 +46,7 @@ impl WorkspaceProbe for Tree<'_> {
 }
 
 impl AgentService {
-    /// What there is to know of a selection. Blocking.
+    /// Finds out the state of a selection's file. Blocking.
     pub(super) fn find_out(&self, ask: &CodeAsk) -> Found {
         let root = self.provost().root();
         let file = located(root.place().path(), root.handle(), &ask.file_path);
@@ -71,20 +71,20 @@ impl AgentService {
     }
 }
 
-/// The file of the workspace that an editor means. Editors say an absolute path, and the name of a buffer where there is
-/// none; links on the way there are followed, since what is edited is the file itself.
+/// Returns the file of the workspace that an editor means. Editors send an absolute path, or the name of a buffer without a
+/// file. Links on the way are followed, since the file behind them is edited.
 fn located(root: &Path, dir: &Dir, said: &str) -> Option<RepoPath> {
     if said.trim().is_empty() || said.len() > PATH_LEN_MAX || said.contains('\0') {
         return None;
     }
     let path = Path::new(said);
     if !path.is_absolute() {
-        // It may be the name of a buffer.
+        // The text may be the name of a buffer.
         let file = RepoPath::parse(&said.replace('\\', "/")).ok()?;
         return Tree(dir).is_file(file.as_str()).then_some(file);
     }
     let real = path.canonicalize().ok().or_else(|| {
-        // Nothing was saved yet.
+        // The file has not been saved yet.
         Some(path.parent()?.canonicalize().ok()?.join(path.file_name()?))
     });
     let beneath = |path: &Path| {
@@ -98,7 +98,7 @@ fn located(root: &Path, dir: &Dir, said: &str) -> Option<RepoPath> {
     file.filter(|file| !Tree(dir).is_folder(file.as_str()))
 }
 
-/// What a buffer is called, without folders.
+/// Returns the name of a buffer, without folders.
 fn base_name(said: &str) -> String {
     let base = said.trim().rsplit(['/', '\\']).next().unwrap_or_default();
     let base: String = base.chars().filter(|c| !c.is_control()).collect();

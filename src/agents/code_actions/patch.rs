@@ -1,21 +1,21 @@
 //! Puts new text in the place of a selection, and returns the whole file. A6s 6.7.
 //!
-//! Editors take the white space off both ends of a selection: its first line has lost its indentation, which the file
+//! Editors remove the white space at both ends of a selection: its first line has lost its indentation, which the file
 //! still has. This module does no input or output.
 
 use memchr::memmem;
 
-/// Why a selection has no place in a file. Each is a part of a sentence that names the file.
+/// The reason why a selection has no place in a file. Each is a part of a sentence that names the file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum NoPlace {
-    /// It is there more than once.
+    /// The selection is there more than once.
     Several(usize),
-    /// It is not there.
+    /// The selection is not there.
     Nowhere,
 }
 
 impl NoPlace {
-    /// The error for the user who selected it.
+    /// Returns the error for the user who made the selection.
     pub fn says(self, file: &str) -> String {
         match self {
             Self::Several(times) => {
@@ -34,7 +34,7 @@ pub struct Placed<'a> {
     after: &'a str,
 }
 
-/// Finds the one place of a selection: to the letter, or else but for blanks at the ends of lines.
+/// Finds the only place of a selection: exactly, or else without regard to blanks at the ends of lines.
 ///
 /// # Errors
 /// [`NoPlace`].
@@ -52,24 +52,24 @@ pub fn place<'a>(file: &'a str, code: &str) -> Result<Placed<'a>, NoPlace> {
     Ok(Placed { before: &file[..from], inside: &file[from..to], after: &file[to..] })
 }
 
-/// Where a text is in another one, if that is one place.
+/// Returns the place of a text in another one, if it occurs there exactly once.
 fn only(file: &str, code: &str) -> Result<usize, NoPlace> {
     if code.trim().is_empty() {
         return Err(NoPlace::Nowhere);
     }
     let finder = memmem::Finder::new(code);
     let first = finder.find(file.as_bytes()).ok_or(NoPlace::Nowhere)?;
-    // The next one may begin within it.
+    // The next occurrence may begin within this one.
     match finder.find(&file.as_bytes()[first + 1..]) {
         None => Ok(first),
         Some(_) => Err(NoPlace::Several(finder.find_iter(file.as_bytes()).count().max(2))),
     }
 }
 
-/// Where a line begins: without blanks at the ends of lines, and with them.
+/// The beginning of a line: its offset without blanks at the ends of lines, and with them.
 type Begins = (usize, usize);
 
-/// A text without blanks at the ends of its lines, and where each line was.
+/// Returns a text without blanks at the ends of its lines, and the beginnings of its lines.
 fn without_blanks(text: &str) -> (String, Vec<Begins>) {
     let (mut bare, mut begins, mut at) = (String::with_capacity(text.len()), Vec::new(), 0);
     for line in text.split('\n') {
@@ -83,25 +83,25 @@ fn without_blanks(text: &str) -> (String, Vec<Begins>) {
     (bare, begins)
 }
 
-/// Where something was before blanks were taken off.
+/// Converts an offset in the text without blanks to one in the original text.
 fn back(lines: &[Begins], at: usize) -> usize {
     let line = lines.partition_point(|(bare, _)| *bare <= at).saturating_sub(1);
     lines.get(line).map_or(at, |(bare, was)| was + (at - bare))
 }
 
 impl<'a> Placed<'a> {
-    /// The blanks before it, where there is nothing else before it in its line.
+    /// Returns the blanks before the selection, if only blanks stand before it in its line.
     fn indent(&self) -> &'a str {
         let line = &self.before[self.before.rfind('\n').map_or(0, |at| at + 1)..];
         if line.trim().is_empty() { line } else { "" }
     }
 
-    /// What was selected as it stands in the file, the indentation of its first line included.
+    /// Returns the selected text as it stands in the file, with the indentation of its first line.
     pub fn whole(&self) -> String {
         format!("{}{}", self.indent(), self.inside)
     }
 
-    /// The whole file with new text in its place.
+    /// Returns the whole file with new text in the selection's place.
     pub fn with(&self, new: &str) -> String {
         let core = self.inside.trim();
         let start = self.inside.len() - self.inside.trim_start().len();
@@ -117,8 +117,8 @@ impl<'a> Placed<'a> {
     }
 }
 
-/// New text for what stood there: without white space at its ends, and indented as far as the old text was. Some give it
-/// the indentation that it has in its file, some begin at the left.
+/// Fits new text into the place of the old text: without white space at its ends, and indented as far as the old text. Some
+/// agents give it the indentation that it has in the file, some begin at the left margin.
 fn fitted(indent: &str, old: &str, new: &str) -> String {
     let new = new.replace("\r\n", "\n");
     let new = new.trim_end().trim_start_matches('\n');
@@ -140,24 +140,24 @@ fn fitted(indent: &str, old: &str, new: &str) -> String {
     })
 }
 
-/// Whether the lines after the first one lack the indentation that they would have in the file.
+/// Checks whether the lines after the first one lack the indentation that they would have in the file.
 fn begins_at_the_left(indent: &str, old: &str, new: &str) -> bool {
     let Some(new_least) = least(new) else { return false };
     let opens = new.lines().next().is_some_and(|line| line.trim_end().ends_with([':', '{', '(', '[']));
     match least(old) {
-        // What a line opens stands further in than that line.
+        // A block stands further in than the line that opens it.
         _ if opens => following(new).next().is_some_and(|line| blanks(line).len() <= indent.len()),
         Some(old_least) => new_least + indent.len() <= old_least,
         None => new_least < indent.len(),
     }
 }
 
-/// The lines after the first one, but for those that are empty.
+/// Returns the lines after the first one, without the empty ones.
 fn following(text: &str) -> impl Iterator<Item = &str> {
     text.lines().skip(1).filter(|line| !line.trim().is_empty())
 }
 
-/// The least indentation of the lines after the first one.
+/// Returns the least indentation of the lines after the first one.
 fn least(text: &str) -> Option<usize> {
     following(text).map(|line| blanks(line).len()).min()
 }

@@ -7,16 +7,16 @@ use crate::{AgentOutput, Ask, Prompts, code_schema, review_focus, review_schema}
 use provost_base::RepoPath;
 use provost_base::limits::A6S_CONTEXT_BYTES_MAX;
 
-/// A question, made ready.
+/// A question that is ready to be asked.
 pub(super) struct PreparedQuestion {
     pub(super) prompt: String,
     pub(super) plan: CodePlan,
 }
 
-/// Makes a question ready.
+/// Prepares a question.
 ///
 /// # Errors
-/// What is wrong with the selection, as far as that can be seen before an agent has worked.
+/// The fault of the selection, as far as it shows before an agent has worked.
 pub(super) fn of(
     prompts: &Prompts,
     whom: &Whom,
@@ -26,7 +26,7 @@ pub(super) fn of(
     let (file, output) = (found.file.as_ref(), whom.output);
     let refactors = ask.question == CodeQuestion::Refactor;
     let makes_files = refactors || ask.question == CodeQuestion::GenerateTests;
-    // A buffer without a file is in no copy that an agent could change.
+    // The copy of an agent contains no buffer without a file, so the agent cannot change it.
     let edits = makes_files && output == AgentOutput::Edit && (file.is_some() || !refactors);
     let json = output == AgentOutput::Json && makes_files;
     let whole = if refactors { to_refactor(ask, found, edits)? } else { None };
@@ -63,11 +63,11 @@ pub(super) fn of(
     Ok(PreparedQuestion { prompt, plan })
 }
 
-/// The selection as it stands in its file. From the indentation of its first line, an agent can tell how far
-/// all of it is indented.
+/// Returns the selection as it stands in its file. From the indentation of its first line, an agent can tell the
+/// indentation of all its lines.
 ///
 /// # Errors
-/// Where new text could not be put in its place, or never be written.
+/// New text could not be put in the selection's place, or never be written.
 fn to_refactor(ask: &CodeAsk, found: &Found, edits: bool) -> Result<Option<String>, CodeActionError> {
     let Some(file) = &found.file else { return Ok(None) };
     let refuse = |why: String| CodeActionError::Selection(why.into());
@@ -82,7 +82,7 @@ fn to_refactor(ask: &CodeAsk, found: &Found, edits: bool) -> Result<Option<Strin
     }
 }
 
-/// Instructions beside the template's, and what they refer to.
+/// Returns additional instructions for the template, and the data that they refer to.
 fn more_to_say(ask: &CodeAsk, found: &Found, edits: bool) -> (String, String) {
     let own = ask.instructions.as_deref().unwrap_or_default().trim();
     match (ask.question, &found.tests) {

@@ -1,21 +1,21 @@
 //! Compares an existing file of tests with an agent's new version, so that no test is lost. A6s 6.7.
 //!
-//! It finds declarations by their words, without knowing the language: rather too many than too few, so that in doubt
+//! It finds declarations by their keywords, without knowing the language: rather too many than too few, so that in doubt
 //! a test counts as lost. This module does no input or output.
 
 use std::collections::BTreeSet;
 
-/// What becomes of a file of tests.
+/// The outcome for a file of tests.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum MergedTests {
-    /// It says this, and everything that was in it is in it still.
+    /// The new text, which contains all old tests.
     Whole(String),
-    /// The new text leaves these out and cannot be put behind them.
+    /// The names of tests that the new text lacks, and behind which it cannot be put.
     Lost(Vec<String>),
 }
 
-/// Puts new tests into a file that has some: the new text where it holds all that was there, or else
-/// both, one after the other.
+/// Puts new tests into a file that has some: returns the new text if it contains all old tests, or else
+/// both texts, one after the other.
 pub fn keep_tests(old: &str, new: &str) -> MergedTests {
     if has_everything(old, new) {
         return MergedTests::Whole(with_end(new));
@@ -25,7 +25,7 @@ pub fn keep_tests(old: &str, new: &str) -> MergedTests {
         && !comes.is_empty()
         && let Some(rest) = without_what_is_there(old, new)
     {
-        // As far apart as what is there already.
+        // The gap is as large as the file's other gaps.
         let between = if old.contains("\n\n\n") { "\n\n\n" } else { "\n\n" };
         return MergedTests::Whole([old.trim_end(), between, &with_end(&rest)].concat());
     }
@@ -33,7 +33,7 @@ pub fn keep_tests(old: &str, new: &str) -> MergedTests {
     MergedTests::Lost(if lost.is_empty() { vec!["lines that are no test of their own".into()] } else { lost })
 }
 
-/// What a new text declares no more that the old one did.
+/// Returns the declarations of the old text that the new text lacks.
 pub fn lost_tests(old: &str, new: &str) -> Vec<String> {
     if has_everything(old, new) {
         return Vec::new();
@@ -42,7 +42,7 @@ pub fn lost_tests(old: &str, new: &str) -> Vec<String> {
     there.difference(&comes).cloned().collect()
 }
 
-/// Whether everything that was declared is declared still; where nothing was, whether all lines are there in order.
+/// Checks whether the new text has all old declarations; if there were none, whether it has all old lines in their order.
 fn has_everything(old: &str, new: &str) -> bool {
     let there = declared(old);
     if !there.is_empty() && there.is_subset(&declared(new)) {
@@ -56,7 +56,7 @@ fn with_end(text: &str) -> String {
     format!("{}\n", text.trim_end())
 }
 
-/// New text without what it begins with and the old text has as well; `None` where it brings in more names than that,
+/// Returns the new text without the beginning that the old text has as well; `None` if it brings in further names,
 /// which most languages want at the beginning of a file.
 fn without_what_is_there(old: &str, new: &str) -> Option<String> {
     let there: BTreeSet<&str> = old.lines().map(str::trim).collect();
@@ -65,7 +65,7 @@ fn without_what_is_there(old: &str, new: &str) -> Option<String> {
     rest.iter().all(|line| there.contains(line.trim()) || !brings_in(line)).then(|| rest.join("\n"))
 }
 
-/// Whether a line brings names into a file.
+/// Checks whether a line brings names into a file.
 fn brings_in(line: &str) -> bool {
     const WORDS: [&str; 12] = [
         "import",
@@ -85,7 +85,7 @@ fn brings_in(line: &str) -> bool {
     WORDS.contains(&first) || line.contains("require(")
 }
 
-/// Words before something that is declared.
+/// Keywords before a declared name.
 const BEFORE_NAMES: [&str; 14] = [
     "def",
     "func",
@@ -103,11 +103,11 @@ const BEFORE_NAMES: [&str; 14] = [
     "testset",
 ];
 
-/// Words before a test that is called by a text.
+/// Words before a test that is named by a text.
 const BEFORE_TEXTS: [&str; 9] =
     ["it", "test", "describe", "context", "specify", "scenario", "feature", "testcase", "suite"];
 
-/// Everything that a text declares: functions, classes, and tests that are called by a text.
+/// Returns the declarations of a text: functions, classes, and tests that are named by a text.
 fn declared(text: &str) -> BTreeSet<String> {
     text.lines().filter(|line| !is_comment(line)).flat_map(declared_in).collect()
 }
@@ -135,7 +135,7 @@ fn declared_in(line: &str) -> Vec<String> {
     found
 }
 
-/// The name that follows, behind a receiver in parentheses if there is one.
+/// Returns the name that follows, behind a receiver in parentheses if there is one.
 fn name(rest: &str) -> Option<String> {
     let rest = rest.strip_prefix([' ', '\t'])?.trim_start();
     let rest = match rest.strip_prefix('(') {
@@ -150,7 +150,7 @@ fn name(rest: &str) -> Option<String> {
     (!name.is_empty()).then(|| name.to_owned())
 }
 
-/// The text that follows: in parentheses or not, and behind `.only` and the like.
+/// Returns the text that follows: in parentheses or not, and behind `.only` and similar words.
 fn called(rest: &str) -> Option<String> {
     let rest = match rest.strip_prefix('.') {
         Some(more) => more.trim_start_matches(|c: char| c.is_alphanumeric() || c == '_'),

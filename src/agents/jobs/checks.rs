@@ -15,25 +15,25 @@ use provost_base::JobId;
 use provost_base::limits::CHECK_TOLD_BYTES_MAX;
 use provost_domain::{Artifact, Failure, JobResult, PhaseName};
 
-/// A command that is run.
+/// A command line, split into words.
 type Command = [Box<str>];
 
 impl JobRunner {
-    /// As the configuration has it now. A worker that is no agent has none of it.
+    /// Returns the agent's rounds in the present configuration. A worker that is no agent has none.
     pub(super) fn around(&self) -> Rounds {
         let agents = self.service.configured();
         let agent = agents.get(&self.job.worker).filter(|_| self.order.by_agent);
         agent.map(|agent| agent.rounds.clone()).unwrap_or_default()
     }
 
-    /// The copy that all runs of the job share; one run alone has its own.
+    /// Returns the job whose copy all its runs share; `None` if its only run has a copy of its own.
     pub(super) fn copy(&self, around: &Rounds) -> Option<JobId> {
         let alone =
             around.fix.is_empty() && around.check.is_empty() && around.reviewer.is_none() && !around.pipeline;
         (!alone).then(|| self.job.id.clone())
     }
 
-    /// Tidies up, and hands on what was answered last.
+    /// Runs the fix commands, and returns the last answer.
     pub(super) async fn optimize(
         &self,
         known: &RunContext<'_>,
@@ -76,7 +76,7 @@ impl JobRunner {
         self.begin(PHASE).await?;
         let reviewed = around.reviewer.is_some() || around.pipeline;
         let of = 1 + around.check.len() + usize::from(reviewed);
-        // What has changed was collected with the run that changed it.
+        // The changes were collected with the run that made them.
         let changed = changes(&kept.artifacts);
         if kept.artifacts.is_empty() && !answer.trim().is_empty() && self.order.by_agent {
             let name = format!("exec_{}", self.job.id);
@@ -95,7 +95,7 @@ impl JobRunner {
         if reviewed {
             self.set_part(of - 1, of);
             let why = self.reviewed(known, around, &[answer, &changed].join("\n\n"), kept).await?;
-            // In a pipeline that run is the phase.
+            // In a pipeline, the reviewer's run is the phase.
             match why {
                 Some(why) if around.pipeline => return Err(in_phase(PHASE)(Stop::Failed(why))),
                 why => failed = failed.or(why),
@@ -108,7 +108,7 @@ impl JobRunner {
         }
     }
 
-    /// Has the reviewer look at it; why that failed, if it did.
+    /// Asks the reviewer about the changes; returns the reason of a failure.
     async fn reviewed(
         &self,
         known: &RunContext<'_>,
@@ -128,13 +128,13 @@ impl JobRunner {
         Ok(why)
     }
 
-    /// A command in the place of the job's agent.
+    /// Returns the request to run a command in the place of the job's agent.
     fn command(&self, around: &Rounds, phase: PhaseName, command: &Command, harvest: bool) -> RunRequest {
         let (prompt, command) = (line_of(command).into(), Some(command.to_vec()));
         RunRequest { phase, prompt, command, copy: self.copy(around), harvest, ..self.whole_run() }
     }
 
-    /// A text for people among the artifacts, which is written nowhere.
+    /// Returns a text for people as an artifact, which is not written to any file.
     pub(super) fn log(&self, name: &str, text: &str) -> Artifact {
         Artifact {
             id: format!("art_{}_{name}", self.job.id).into(),
@@ -148,33 +148,33 @@ impl JobRunner {
         }
     }
 
-    /// The runs that follow are this part of their phase.
+    /// Sets which part of the phase the next runs are.
     pub(super) fn set_part(&self, done: usize, of: usize) {
         let (done, of) = (u32::try_from(done).unwrap_or(0), u32::try_from(of).unwrap_or(1));
         self.parts.store(u64::from(done) << 32 | u64::from(of.max(1)), Ordering::Relaxed);
     }
 
-    /// How far a phase is when its present run is so far.
+    /// Returns the progress of a phase, given that of its present run.
     pub(super) fn of_phase(&self, percent: u8) -> u8 {
         let parts = self.parts.load(Ordering::Relaxed);
         let (done, of) = (parts >> 32, (parts & u64::from(u32::MAX)).max(1));
         u8::try_from((done * 100 + u64::from(percent)) / of).unwrap_or(100)
     }
 
-    /// So many steps of a phase are done.
+    /// Reports that so many steps of a phase are done.
     pub(super) fn part(&self, phase: PhaseName, done: u32, of: u32) {
         let percent = u8::try_from(done * 100 / of.max(1)).unwrap_or(100);
         self.service.pulses().tell(&self.job, self.has_phases().then_some(phase), percent);
     }
 }
 
-/// The output of checks, and how many have passed.
+/// The output of checks, and the number that have passed.
 #[derive(Default)]
 struct Checks {
     text: String,
     passed: usize,
     all: usize,
-    /// The first that failed, and how.
+    /// The first check that failed, and how.
     failed: Option<String>,
 }
 
@@ -208,7 +208,7 @@ impl Checks {
     }
 }
 
-/// Holds the end of a command against what is wanted of it: that it succeeds.
+/// Checks that a command has succeeded.
 fn passed(command: &Command, ran: Ran) -> Result<Ran, Stop> {
     let how = match &ran.task.failure {
         Some(Failure::WorkerFailed { why }) => why.to_string(),
@@ -224,7 +224,7 @@ fn passed(command: &Command, ran: Ran) -> Result<Ran, Stop> {
     })
 }
 
-/// A command as people write it.
+/// Returns a command as people write it.
 fn line_of(command: &Command) -> String {
     let word = |word: &str| {
         let plain = !word.is_empty()
@@ -234,12 +234,12 @@ fn line_of(command: &Command) -> String {
     command.iter().map(|it| word(it)).collect::<Vec<_>>().join(" ")
 }
 
-/// A line of code in a heading.
+/// Returns a line as code for a heading.
 fn fenced_line(line: &str) -> String {
     format!("`{}`", line.replace(|c: char| c.is_control() || c == '`', "?"))
 }
 
-/// Which files have changed, in lines.
+/// Lists the changed files, one on each line.
 fn changes(artifacts: &[Artifact]) -> String {
     let mut text = String::from("Files that have changed:\n");
     for artifact in artifacts {

@@ -15,14 +15,14 @@ use provost_base::limits::{ANSWER_BYTES_MAX, JOB_ANSWER_BYTES_MAX};
 use provost_domain::artifact::is_test;
 use provost_domain::{Artifact, Changeset, JobResult, PhaseName};
 
-/// Of what an agent has said, so much is in the reason why there is no change, in characters.
+/// How much of an agent's answer is quoted in the reason why there is no change, in characters.
 const WHY_CHARS_MAX: usize = 300;
 
-/// Makes a file of an answer. Blocking.
+/// Makes a file from an answer. Blocking.
 type Make = fn(&AgentService, &CodePlan, &str) -> Result<CodeEdit, String>;
 
 impl JobRunner {
-    /// A question about a selection.
+    /// Carries out a question about a selection.
     pub(super) async fn code(&self, plan: &CodePlan, kept: &mut JobResult) -> Result<(), Stop> {
         let mut answer = CodeAnswer { was: plan.was, review: None };
         match plan.question {
@@ -47,7 +47,7 @@ impl JobRunner {
         Ok(())
     }
 
-    /// One run, and all of its answer; with what it has changed, where that is to be kept.
+    /// Runs the agent once, and returns its whole answer; stores its changes in `kept`, if that is given.
     async fn put(
         &self,
         prompt: Box<str>,
@@ -67,7 +67,7 @@ impl JobRunner {
         };
         let mut ran = self.run(run).await?;
         if let Some(kept) = kept {
-            // Of one that has failed it is all there is.
+            // For a run that has failed, this is the whole result.
             (kept.artifacts, kept.left_out) = (ran.artifacts.clone(), ran.left_out.clone());
             kept.incomplete = ran.incomplete;
         }
@@ -85,7 +85,7 @@ impl JobRunner {
         Ok(ran)
     }
 
-    /// What an agent has found; where its reply is in no form even after it was asked to put it right, the reply itself.
+    /// Returns an agent's findings; if its reply is in no form even after the request to correct it, the reply itself.
     async fn review_code(&self, plan: &CodePlan) -> Result<Review, Stop> {
         let (schema, lines) = (review_schema(), line_count(&plan.code));
         let first = self.put(self.order.prompt.clone(), Some(&schema), None).await?.answer;
@@ -102,7 +102,7 @@ impl JobRunner {
                         return Ok(review);
                     }
                 }
-                // There is an answer, such as it is.
+                // The reply already counts as an answer, although its form is wrong.
                 Err(Stop::Failed(why)) => {
                     tracing::debug!(job = %self.job.id, why, "a review was not put right")
                 }
@@ -112,7 +112,7 @@ impl JobRunner {
         Ok(unread_review(clip(&first)))
     }
 
-    /// What an agent has changed in its copy.
+    /// Takes over the changes that an agent has made in its copy.
     async fn edit_code(&self, plan: &CodePlan, kept: &mut JobResult) -> Result<(), Stop> {
         let ran = self.put(self.order.prompt.clone(), None, Some(&mut *kept)).await?;
         (kept.artifacts, kept.left_out) = (Vec::new(), None);
@@ -138,7 +138,7 @@ impl JobRunner {
         Ok(())
     }
 
-    /// Artifacts without those that would take tests away; and which, for people.
+    /// Removes artifacts that would lose tests; also returns their names, for people.
     async fn without_losses(&self, all: Vec<Artifact>) -> Result<(Vec<Artifact>, Option<String>), Stop> {
         let store = self.service.provost().artifacts();
         let sorted = tokio::task::spawn_blocking(move || {
@@ -166,11 +166,11 @@ impl JobRunner {
         sorted.await.map_err(|_| Stop::Over)
     }
 
-    /// The new text that an agent answers with.
+    /// Returns the new text in an agent's answer.
     async fn new_text(&self, plan: &CodePlan) -> Result<(Ran, String), Stop> {
         let schema = plan.json.then(code_schema);
         let ran = self.put(self.order.prompt.clone(), schema.as_ref(), None).await?;
-        // What is cut off is no file.
+        // An answer that was cut off is no file.
         if ran.answer.len() > ANSWER_BYTES_MAX - char::MAX.len_utf8() {
             return Err(unchanged(format!("the answer has more than {ANSWER_BYTES_MAX} bytes")));
         }
@@ -191,7 +191,7 @@ impl JobRunner {
         made.map_err(|_| Stop::Over)?.map_err(Stop::Failed)
     }
 
-    /// Keeps a file that was made of an answer as if the run had made it, with what it was made from.
+    /// Keeps a file that was made from an answer as if the run had made it, with the file's old content.
     async fn keep_made(&self, kept: &mut JobResult, ran: Ran, made: CodeEdit) -> Result<(), Stop> {
         let (store, task) = (self.service.provost().artifacts(), ran.task.id().clone());
         let gathered = made.gathered(&task);

@@ -1,6 +1,6 @@
-//! Follows a run while it lasts: what its worker says goes into the job's log, and how far it seems to be is told.
+//! Follows a run while it lasts: writes its worker's output into the job's log, and reports its estimated progress.
 //!
-//! The end of the task, a word of the worker and the next percent each wake it; nothing is asked again and again.
+//! The end of the task, new output and the next percent each wake it; nothing is polled.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -15,37 +15,37 @@ use provost_base::{AgentId, TaskId};
 use provost_domain::{JobKind, JobState, Refusal, Task};
 use provost_jail::{LiveOutput, OutputBoard, Reader};
 
-/// A worker that was never seen to end is taken to need so long.
+/// The expected time of a worker that was never seen to end.
 const USUAL: Duration = Duration::from_secs(60);
-/// How far a run that has not ended may seem to be, in percent.
+/// The highest progress of a run that has not ended, in percent.
 const NEARLY: u32 = 95;
-/// Shorter than this, two changes of a progress that follows the time are not worth a message each.
+/// The shortest time between two reports of a progress that follows the time.
 const PROGRESS_STEP_MIN: Duration = Duration::from_millis(100);
-/// What a worker says within this time after something was written down is written down together.
+/// Output that comes within this time after a write is written together.
 const GATHERED_FOR: Duration = Duration::from_millis(50);
-/// A line that is not ended is written down when nothing was said for so long: a question, say, that waits for its answer.
+/// After this silence, an unfinished line is written, such as a question that waits for its answer.
 const QUIET: Duration = Duration::from_millis(250);
 
-/// How much a run of a worker takes.
+/// The usual effort of a worker's run.
 struct Usual {
     time: Duration,
     /// The usual number of steps, for a worker that reports its steps.
     steps: Option<u64>,
 }
 
-/// What a run has said so far.
+/// The output of a run so far.
 struct Hearing {
     board: OutputBoard,
     task: TaskId,
     reader: OutputReader,
     /// The run's output, once there is one.
     live: Option<LiveOutput>,
-    /// What is said before this moment is written down then.
+    /// Output that comes before this moment is written at this moment.
     gathers_until: Instant,
 }
 
 impl JobRunner {
-    /// Stays with a run until its task is over. The task as it is then, and what its worker has said, if it has run.
+    /// Follows a run until its task is over. Returns the task as it is then, and the worker's output, if it has run.
     pub(super) async fn until_it_ends(
         &self,
         run: &RunRequest,
@@ -56,7 +56,7 @@ impl JobRunner {
         let mut hearing = self.hearing(run, &task);
         let mut end = std::pin::pin!(self.end_of(&task));
         loop {
-            // Of a task that has never run there is no progress.
+            // A task that has never run has no progress.
             if !task.state.is_finished() {
                 let percent = usual.progress(began.elapsed(), &hearing.reader);
                 let phase = self.has_phases().then_some(run.phase);
@@ -88,7 +88,7 @@ impl JobRunner {
         Hearing { board, task, reader, live: None, gathers_until: Instant::now() }
     }
 
-    /// The task when it is over.
+    /// Waits for a task, and returns it when it is over.
     async fn end_of(&self, task: &Task) -> Result<Arc<Task>, Refusal> {
         let goes_on = |it: &Task| !it.state.is_finished();
         loop {
@@ -104,7 +104,7 @@ impl JobRunner {
         profile.and_then(|it| it.agent.map(|agent| agent.reader)).unwrap_or(Reader::Lines)
     }
 
-    /// How much such a run takes: the mean of those that are remembered.
+    /// Returns the usual effort of such a run: the mean of the remembered ones.
     async fn usual(&self, worker: &AgentId) -> Usual {
         const RUNS: &[JobKind] = &[JobKind::Execution, JobKind::Background, JobKind::Code, JobKind::Step];
         let jobs = self.service.jobs(RUNS).await.unwrap_or_default();
@@ -124,12 +124,12 @@ impl JobRunner {
 }
 
 impl Usual {
-    /// The usual number of steps, where the run counts its own.
+    /// Returns the usual number of steps, if the run counts its own.
     fn steps(&self, reader: &OutputReader) -> Option<u64> {
         self.steps.filter(|_| reader.counts())
     }
 
-    /// How far a run seems to be, in percent.
+    /// Returns the estimated progress of a run, in percent.
     fn progress(&self, since: Duration, reader: &OutputReader) -> u8 {
         let so_far = match self.steps(reader) {
             Some(usual) => reader.steps().saturating_mul(100) / usual,
@@ -141,7 +141,7 @@ impl Usual {
         u8::try_from(so_far.min(NEARLY.into())).unwrap_or(0)
     }
 
-    /// When a progress that follows the time changes next; `None` where it does not.
+    /// Returns the moment of the next change of a progress that follows the time; `None` if it does not follow it.
     fn next_change(&self, began: Instant, reader: &OutputReader) -> Option<Instant> {
         let (now, last) = (began.elapsed(), self.time.saturating_mul(NEARLY) / 100);
         if self.steps(reader).is_some() || now >= last {
@@ -155,7 +155,7 @@ impl Usual {
 }
 
 impl Hearing {
-    /// Waits until there is something to write down.
+    /// Waits until there is output to write.
     async fn has_news(&mut self) {
         let live = match &self.live {
             Some(live) => live,
@@ -174,7 +174,7 @@ impl Hearing {
         }
     }
 
-    /// Writes down what was said, on a thread that may block.
+    /// Writes the new output, on a thread that may block.
     async fn hear(mut self, is_over: bool) -> Result<Self, Stop> {
         self.live = self.live.or_else(|| self.board.get(&self.task));
         let Some(live) = self.live.clone() else { return Ok(self) };
@@ -187,7 +187,7 @@ impl Hearing {
     }
 }
 
-/// Waits until then; for ever where there is no such moment.
+/// Waits until the given moment; for ever if there is none.
 async fn until(moment: Option<Instant>) {
     match moment {
         Some(moment) => sleep_until(moment).await,

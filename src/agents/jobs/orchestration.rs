@@ -9,11 +9,11 @@ use crate::replies::reply_as;
 use crate::workflows::{TemplateValues, told};
 use provost_base::Json;
 
-/// What a supervisor says where nothing is left to do.
+/// The supervisor's answer when no step is left.
 const DONE: &str = "done";
 
 impl WorkflowRun<'_> {
-    /// The first step decides, round by round, which step is next and what its agent has to do.
+    /// Lets the first step decide, round by round, which step is next and what its agent has to do.
     pub(super) async fn supervised(&self, so_far: &mut SoFar) -> Result<(), Stop> {
         let went = self.decisions(so_far).await;
         let ran = so_far.answers.clone();
@@ -68,7 +68,7 @@ impl WorkflowRun<'_> {
         })
     }
 
-    /// What a supervisor is asked: in its own words, and then whom it may choose, and what they have said.
+    /// Returns the prompt for a supervisor: its own text, the steps that it may choose, and their answers.
     fn question(&self, so_far: &SoFar) -> String {
         let known =
             TemplateValues { inputs: &self.flow.inputs, answers: &so_far.answers, check: "", task: "" };
@@ -93,7 +93,7 @@ impl WorkflowRun<'_> {
         says
     }
 
-    /// The first step makes, the others check, until all of them approve.
+    /// Lets the first step make and the others check, until all of them approve.
     pub(super) async fn made_and_checked(&self, so_far: &mut SoFar) -> Result<(), Stop> {
         let (mut complaint, mut refused_by) = (String::new(), 0);
         for _ in 0..self.flow.max_rounds {
@@ -132,7 +132,7 @@ impl WorkflowRun<'_> {
         self.over(refused_by, Err(unsuccessful(&why, &complaint)), so_far).await
     }
 
-    /// Whether one of those who check approves. A reply that cannot be read does not.
+    /// Asks one of the checkers for its verdict. A reply that cannot be read does not approve.
     async fn verdict(&self, number: usize, so_far: &mut SoFar) -> Result<Checked, Stop> {
         let step = &self.flow.steps[number];
         let Some(prompt) = &step.prompt else { return self.command(number, &step.command, so_far).await };
@@ -160,7 +160,7 @@ impl WorkflowRun<'_> {
         })
     }
 
-    /// Asks for JSON, and once more where it is none.
+    /// Asks for JSON, and once more if the reply is none.
     async fn in_form(
         &self,
         number: usize,

@@ -4,18 +4,18 @@ use provost_base::JobId;
 use provost_jail::{LiveOutput, Page, Reader, Stream, Transcript, plain_text};
 use provost_store::JobLogs;
 
-/// A line that does not end is written down when it has become so long, in bytes.
+/// The length at which an unfinished line is written, in bytes.
 const LINE_BYTES: usize = 64 << 10;
-/// Pages after which the rest has to wait: more than is kept at any moment, but a worker can go on writing.
+/// The most pages in one go: more than can be kept at any moment, but a worker can go on writing.
 const PAGES_AT_ONCE: usize = 32;
 
-/// Hears one run out.
+/// The reader of one run's output.
 pub(super) struct OutputReader {
     logs: JobLogs,
     job: JobId,
     reader: Reader,
     transcript: Transcript,
-    /// What has come since the last end of a line, of both streams as they came.
+    /// The bytes since the last end of a line, of both streams in their order.
     line: Vec<u8>,
     at: u64,
 }
@@ -25,27 +25,27 @@ impl OutputReader {
         Self { logs, job, reader, transcript: Transcript::new(reader), line: Vec::new(), at: 0 }
     }
 
-    /// Messages and calls of tools so far; lines, of an agent that writes text.
+    /// Returns the number of messages and tool calls so far; of lines for an agent that writes text.
     pub(super) fn steps(&self) -> u64 {
         self.transcript.steps()
     }
 
-    /// Whether there are more than lines to count.
+    /// Checks whether there are steps to count, and not only lines.
     pub(super) fn counts(&self) -> bool {
         self.reader != Reader::Lines
     }
 
-    /// How much of both streams it has heard, in bytes.
+    /// Returns how much of both streams was read, in bytes.
     pub(super) fn at(&self) -> u64 {
         self.at
     }
 
-    /// Whether a line was begun that is not written down.
+    /// Checks whether a line was begun that is not written yet.
     pub(super) fn is_within_a_line(&self) -> bool {
         !self.line.is_empty()
     }
 
-    /// Writes down what was said since the last time, and at the end what is left. Blocking.
+    /// Writes the output since the last time, and at the end the rest. Blocking.
     pub(super) fn hear(&mut self, live: &LiveOutput, is_over: bool) {
         let (mut text, before) = (String::new(), self.at);
         for _ in 0..PAGES_AT_ONCE {
@@ -59,7 +59,7 @@ impl OutputReader {
             self.transcript.finish();
         }
         if is_over || self.at == before {
-            // A question, say, that waits for its answer.
+            // This may be a question that waits for its answer.
             self.end_line(&mut text);
         }
         let said = self.transcript.take_log();
@@ -100,7 +100,7 @@ impl OutputReader {
     }
 }
 
-/// The end of what a run has said on its standard error, of at most so many bytes, for people.
+/// Returns the end of a run's standard error, at most `most` bytes, for people.
 pub(super) fn last_words(live: &LiveOutput, most: usize) -> String {
     let said = plain_text(&live.text(Stream::Err));
     let said = said.trim_end();

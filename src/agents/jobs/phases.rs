@@ -10,19 +10,19 @@ use provost_base::AgentId;
 use provost_base::limits::SURROUNDINGS_BYTES_MAX;
 use provost_domain::{JobResult, PhaseName};
 
-/// What is wanted, in the parts from which prompts are made.
+/// The user's wish, in the parts from which prompts are made.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Wanted {
-    /// In the user's words.
+    /// The task, in the user's words.
     pub task: Box<str>,
     /// The context that the editor has sent; may be empty.
     pub context: Box<str>,
-    /// The role that the agent takes, as text; may be empty.
+    /// The text about the agent's role; may be empty.
     pub preamble: Box<str>,
 }
 
 impl JobRunner {
-    /// Carries an execution out in its five phases.
+    /// Carries out an execution in its five phases.
     pub(super) async fn phases(&self, wanted: &Wanted, kept: &mut JobResult) -> Result<(), Stop> {
         let around = self.around();
         let context = self.research(wanted, &around).await?;
@@ -35,13 +35,13 @@ impl JobRunner {
         self.review(&known, &around, &answer, kept).await
     }
 
-    /// One run, and nothing around it.
+    /// Carries out a job by one run, without steps around it.
     pub(super) async fn once(&self, kept: &mut JobResult) -> Result<(), Stop> {
         let ran = self.run(self.whole_run()).await?;
         self.keep(ran, kept).map(drop)
     }
 
-    /// Collects what the agent should know before the first run.
+    /// Collects the context for the agent before the first run.
     async fn research(&self, wanted: &Wanted, around: &Rounds) -> Result<String, Stop> {
         self.begin(PhaseName::Research).await?;
         let looks = self.is_by_template().then(|| self.service.surroundings());
@@ -64,7 +64,7 @@ impl JobRunner {
         Ok(context)
     }
 
-    /// The agent does everything in one run.
+    /// Lets the agent do all phases in one run.
     async fn one_run(
         &self,
         known: &RunContext<'_>,
@@ -87,7 +87,7 @@ impl JobRunner {
         Ok(answer)
     }
 
-    /// A run for each of the first three, each told what the one before has answered.
+    /// Runs each of the first three phases by itself, each with the answer of the one before.
     async fn one_run_each(
         &self,
         known: &RunContext<'_>,
@@ -97,7 +97,7 @@ impl JobRunner {
         let mut answer = String::new();
         for phase in [PhaseName::Research, PhaseName::Inspect, PhaseName::Generate] {
             self.begin(phase).await?;
-            // The first has begun with a look around.
+            // The first phase has begun with the collection of context.
             let (before, of) = if phase == PhaseName::Research { (2, 3) } else { (0, 1) };
             self.set_part(before, of);
             let harvest = phase == PhaseName::Generate;
@@ -113,7 +113,7 @@ impl JobRunner {
         Ok(answer)
     }
 
-    /// The run of a phase that has its own.
+    /// Returns the request for a phase that is a run of its own.
     pub(super) fn run_of(
         &self,
         known: &RunContext<'_>,
@@ -128,7 +128,7 @@ impl JobRunner {
         Ok(RunRequest { phase, worker, prompt, copy: self.copy(around), harvest: false, ..self.whole_run() })
     }
 
-    /// Who does a phase that has its own run.
+    /// Returns the agent for a phase that is a run of its own.
     fn agent_for(&self, around: &Rounds, phase: PhaseName) -> Result<AgentId, String> {
         let agents = self.service.configured();
         let reviewer = around.reviewer.as_ref().filter(|_| phase == PhaseName::Review);
@@ -139,32 +139,32 @@ impl JobRunner {
         }
     }
 
-    /// Whether the prompt is made from a template; a worker that is no agent of the configuration is told the task alone.
+    /// Checks whether the prompt is made from a template; a worker that is no agent of the configuration gets the task alone.
     fn is_by_template(&self) -> bool {
         self.order.prompt.is_empty()
     }
 
-    /// The prompt of an agent that does all phases in one run.
+    /// Returns the prompt of an agent that does all phases in one run.
     fn prompt(&self, known: &RunContext<'_>) -> Result<Box<str>, Stop> {
         if !self.is_by_template() {
             return Ok(self.order.prompt.clone());
         }
         let prompts = &self.service.configured().prompts;
         let all = prompts.render(PromptFor::Invoke, &known.ask());
-        // The state of the workspace is what it can do without.
+        // If the prompt is too long, it leaves out the state of the workspace.
         let bare =
             || prompts.render(PromptFor::Invoke, &Ask { context: &known.wanted.context, ..known.ask() });
         let prompt = all.or_else(|_| bare());
         prompt.map(Into::into).map_err(|err| in_phase(PhaseName::Inspect)(Stop::Failed(err.to_string())))
     }
 
-    /// Takes over what a run has left, however it has ended, and hands its answer on.
+    /// Takes over the results of a run, however it has ended, and returns its answer.
     pub(super) fn keep(&self, ran: Ran, kept: &mut JobResult) -> Result<String, Stop> {
         kept.text = Some(ran.answer.as_str().into());
         self.keep_files(ran, kept).done().map(|ran| ran.answer)
     }
 
-    /// The same of its files alone. One that has left nothing takes nothing away from those before it.
+    /// Takes over the files of a run. A run that has left none does not remove those of earlier runs.
     pub(super) fn keep_files(&self, mut ran: Ran, kept: &mut JobResult) -> Ran {
         if ran.has_left {
             let (artifacts, left_out) = (std::mem::take(&mut ran.artifacts), ran.left_out.take());
@@ -173,7 +173,7 @@ impl JobRunner {
         ran
     }
 
-    /// The run that the job was opened for.
+    /// Returns the request for the run that the job was opened for.
     pub(super) fn whole_run(&self) -> RunRequest {
         RunRequest {
             phase: PhaseName::Generate,
@@ -189,10 +189,10 @@ impl JobRunner {
     }
 }
 
-/// What is known when the runs begin.
+/// The context when the runs begin.
 pub(super) struct RunContext<'a> {
     wanted: &'a Wanted,
-    /// What came with the task, and how the workspace stands.
+    /// The context that came with the task, and the state of the workspace.
     context: String,
 }
 
@@ -203,7 +203,7 @@ impl RunContext<'_> {
     }
 }
 
-/// Says in which phase something failed. A6s 6.2.
+/// Adds to a failure the phase in which it happened. A6s 6.2.
 pub(super) fn in_phase(phase: PhaseName) -> impl Fn(Stop) -> Stop {
     move |stop| match stop {
         Stop::Failed(why) => Stop::Failed(format!("{}: {why}", phase.as_str())),

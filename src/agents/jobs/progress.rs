@@ -9,25 +9,25 @@ use provost_base::JobId;
 use provost_base::limits::PULSES_BUFFERED;
 use provost_domain::{Job, JobKind, PhaseName};
 
-/// How far a job is.
+/// The progress of a job.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Pulse {
     /// The id of the job.
     pub job: JobId,
     /// The kind of the job.
     pub kind: JobKind,
-    /// Which part of it, if it has parts.
+    /// The present part of the job, if it has parts.
     pub phase: Option<PhaseName>,
-    /// How far the part is, in percent; or the whole job, if it has no parts.
+    /// The progress of the part, in percent; of the whole job if it has no parts.
     pub progress: u8,
 }
 
-/// The last one of every job that runs.
+/// The last progress of every running job.
 #[derive(Clone, Debug)]
 pub struct Pulses {
     last: Arc<Mutex<HashMap<JobId, Pulse>>>,
     told: broadcast::Sender<Pulse>,
-    /// Counts what readers of logs and of ends wait for: a job's log that has grown, a job that runs no more.
+    /// The number of changes that readers of logs and of ends wait for: a job's log has grown, or a job runs no more.
     moved: watch::Sender<u64>,
 }
 
@@ -42,17 +42,17 @@ impl Default for Pulses {
 }
 
 impl Pulses {
-    /// How far a job is, while it runs.
+    /// Returns the progress of a job, while it runs.
     pub fn of(&self, job: &JobId) -> Option<Pulse> {
         self.last.lock().unwrap_or_else(PoisonError::into_inner).get(job).cloned()
     }
 
-    /// Every change from now on. A slow listener misses some, and sees the next.
+    /// Returns every change from now on. A slow listener misses some, and gets the next.
     pub fn follow(&self) -> broadcast::Receiver<Pulse> {
         self.told.subscribe()
     }
 
-    /// Goes forward within a part, never back.
+    /// Reports a progress, which within a part never goes back.
     pub(super) fn tell(&self, job: &Job, phase: Option<PhaseName>, progress: u8) {
         let pulse = Pulse { job: job.id.clone(), kind: job.kind, phase, progress };
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
@@ -71,12 +71,12 @@ impl Pulses {
         self.has_moved();
     }
 
-    /// A job's log has grown, or a job has ended.
+    /// Notes that a job's log has grown, or that a job has ended.
     pub(super) fn has_moved(&self) {
         self.moved.send_modify(|count| *count = count.wrapping_add(1));
     }
 
-    /// Changes from now on when a job's log grows or a job ends.
+    /// Returns a receiver that changes when a job's log grows or a job ends.
     pub(super) fn moves(&self) -> watch::Receiver<u64> {
         self.moved.subscribe()
     }

@@ -9,14 +9,14 @@ use provost_base::limits::JOB_ERROR_BYTES_MAX;
 use provost_domain::command::{EndJob, KeepResult, MoveJob};
 use provost_domain::{Job, JobKind, JobResult, JobState, PhaseName, PhaseState, Refusal, Task, Usage};
 
-/// What ended a job before its time.
+/// The reason why a job ended early.
 #[derive(Debug)]
 pub(super) enum Stop {
-    /// It failed, for this reason.
+    /// The job failed, for this reason.
     Failed(String),
-    /// Its task was cancelled.
+    /// The job's task was cancelled.
     Cancelled,
-    /// It is over already, or the daemon is.
+    /// The job is over already, or the daemon stops.
     Over,
 }
 
@@ -32,23 +32,23 @@ impl From<Refusal> for Stop {
 /// A job that is being carried out.
 pub(super) struct JobRunner {
     pub(super) service: AgentService,
-    /// As it was when this began.
+    /// The job as it was when its runner began.
     pub(super) job: Arc<Job>,
     pub(super) order: JobRecord,
-    /// Runs that were begun.
+    /// The number of runs that were begun.
     pub(super) runs: AtomicUsize,
-    /// Whether one of them has come to run.
+    /// Whether one of them has run.
     pub(super) is_running: AtomicBool,
-    /// What its workers have done, as far as they tell.
+    /// The number of the workers' steps, as far as the workers report them.
     pub(super) steps: AtomicU64,
-    /// What they say that they have used.
+    /// The use that the workers report.
     pub(super) used: Mutex<Usage>,
-    /// Which part of its phase the present run is, and of how many.
+    /// Which part of the phase the present run is, and the number of parts.
     pub(super) parts: AtomicU64,
 }
 
 impl AgentService {
-    /// Carries a job out, beside its asker.
+    /// Carries out a job independently of its asker.
     pub(super) fn run_job(&self, job: Arc<Job>, order: JobRecord) {
         tokio::spawn(JobRunner::new(self.clone(), job, order).carry_out());
     }
@@ -86,20 +86,20 @@ impl JobRunner {
         drop(tokio::task::spawn_blocking(move || logs.remove_old()));
     }
 
-    /// A job that was over before its last run was, taken back say: what it had brought about until then.
+    /// Keeps the results of a job that was over before its last run was, for instance cancelled.
     async fn keep_late(&self, kept: JobResult) {
         let keep = KeepResult { job: self.job.id.clone(), result: Arc::new(kept) };
-        // Where the daemon is what is over, nothing is kept any more, and a job that is not goes on with the next one.
+        // If the daemon stops, nothing is kept any more, and a job that is not over goes on with the next one.
         if let Err(refusal) = self.service.provost().submit(self.service.provost().system(), keep).await {
             tracing::debug!(%refusal, job = %self.job.id, "what a job had brought about is not on record");
         }
         self.service.pulses().end(&self.job.id);
     }
 
-    /// Lists what is not offered in a file among the artifacts: editors show files, but have no
-    /// list of what is missing.
+    /// Lists the changes that are not offered in a file among the artifacts: editors show files, but have no
+    /// list for missing changes.
     fn name_what_is_missing(&self, kept: &mut JobResult) {
-        // The answer to a question about code is the files that were asked for, and nothing beside them.
+        // The answer to a question about code contains only the files that were asked for.
         if let Some(left_out) = kept.left_out.as_ref().filter(|_| self.job.kind != JobKind::Code) {
             let text =
                 format!("# Not offered\n\n{}\n", left_out.replace("; ", "\n- ").replacen(": ", ":\n\n- ", 1));
@@ -107,13 +107,13 @@ impl JobRunner {
         }
     }
 
-    /// What its runs have used so far, where they say so.
+    /// Returns the use that the job's runs have reported so far, if they have.
     pub(super) fn has_used(&self) -> Option<Usage> {
         let used = self.used.lock().unwrap_or_else(PoisonError::into_inner).clone();
         (used != Usage::default()).then_some(used)
     }
 
-    /// A run is over: what it says that it has used counts for its job.
+    /// Adds the use that a finished run reports.
     pub(super) fn count(&self, task: &Task) {
         let metadata = task.notes.last().and_then(|note| note.report.metadata.as_ref());
         if let Some(usage) = Usage::of_metadata(metadata) {
@@ -122,7 +122,7 @@ impl JobRunner {
         }
     }
 
-    /// Puts on record how it has ended.
+    /// Records the job's end.
     pub(super) async fn end(
         &self,
         state: JobState,
@@ -154,17 +154,17 @@ impl JobRunner {
         }
     }
 
-    /// Whether its parts are told.
+    /// Checks whether the job's parts are reported.
     pub(super) fn has_phases(&self) -> bool {
         matches!(self.job.kind, JobKind::Execution | JobKind::Workflow)
     }
 
-    /// A part has begun.
+    /// Reports that a part has begun.
     pub(super) async fn begin(&self, phase: PhaseName) -> Result<(), Stop> {
         self.phase(phase, PhaseState::Running).await
     }
 
-    /// A part is done.
+    /// Reports that a part is done.
     pub(super) async fn finish(&self, phase: PhaseName) -> Result<(), Stop> {
         self.phase(phase, PhaseState::Completed).await
     }
@@ -179,14 +179,14 @@ impl JobRunner {
         Ok(())
     }
 
-    /// Whether an earlier daemon came further.
+    /// Checks whether an earlier daemon came further.
     fn is_past(&self, phase: PhaseName, state: PhaseState) -> bool {
         let known = self.job.phases.iter().find(|(name, _)| *name == phase).map(|(_, it)| it.state);
         known == Some(PhaseState::Completed) || known == Some(state)
     }
 }
 
-/// Why what is offered is no whole, where that is so: to apply it would leave a change half done.
+/// Returns the reason why the offered changes are incomplete, if they are: applying them would leave a change half done.
 fn a_part_only(kept: &JobResult) -> Option<String> {
     let left_out = kept.left_out.as_deref().filter(|_| kept.incomplete)?;
     let files = kept.artifacts.iter().filter(|it| &*it.kind != "log").count();

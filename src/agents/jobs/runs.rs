@@ -1,4 +1,4 @@
-//! One run of a worker for a job: a task, judged, jailed and seen like any other.
+//! One run of a worker for a job: a task that is judged, jailed and shown like any other.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -14,32 +14,32 @@ use provost_domain::command::{Delegated, MoveJob, Status, Tool};
 use provost_domain::{Answer, Artifact, Delegate, Failure, JobContext, PhaseName, Task, TaskState};
 use provost_jail::{Stream, plain_text};
 
-/// Longer than any worker may run; the worker's own limit is what counts.
+/// Longer than any worker may run; only the worker's own limit counts.
 pub(super) const NO_SHORTER: Ttl = Ttl::minutes(7 * 24 * 60);
-/// How long what a stopped run has left may take to be there: the run has a moment to end by itself, and then
+/// How long collecting the changes of a stopped run may take: the run has a moment to end by itself, and then
 /// its copy is searched.
 pub const KEPT_WITHIN: Duration = Duration::from_secs(15);
 
 /// The request for one run.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct RunRequest {
-    /// The part of the job that it belongs to.
+    /// The part of the job that the run belongs to.
     pub(super) phase: PhaseName,
     /// The worker that runs.
     pub(super) worker: AgentId,
-    /// Whether it is an agent: then it works in a private copy.
+    /// Whether the worker is an agent, which works in a private copy.
     pub(super) by_agent: bool,
     /// The prompt, which is the task's goal.
     pub(super) prompt: Box<str>,
-    /// The directory where it works, relative to the workspace.
+    /// The directory where the worker works, relative to the workspace.
     pub(super) working_dir: Option<Box<str>>,
-    /// The JSON Schema that its answer has to satisfy.
+    /// The JSON Schema of the worker's answer.
     pub(super) schema: Option<Json>,
-    /// The job in whose private copy it works; without one, in a copy of its own.
+    /// The job in whose private copy the worker works; `None` for a copy of its own.
     pub(super) copy: Option<JobId>,
-    /// What is run instead of the worker's own program.
+    /// The command that runs instead of the worker's own program.
     pub(super) command: Option<Vec<Box<str>>>,
-    /// Whether what it changes is kept.
+    /// Whether the run's changes are kept.
     pub(super) harvest: bool,
 }
 
@@ -48,22 +48,22 @@ pub(super) struct RunRequest {
 pub(super) struct Ran {
     /// The task of the run, as it was at its end.
     pub(super) task: Arc<Task>,
-    /// Its answer, as text.
+    /// The worker's answer, as text.
     pub(super) answer: String,
-    /// Files as they could be.
+    /// Files with a proposed content.
     pub(super) artifacts: Vec<Artifact>,
     /// Changes that are no artifacts.
     pub(super) left_out: Option<Box<str>>,
-    /// Whether files are among those.
+    /// Whether there are files among the changes that are no artifacts.
     pub(super) incomplete: bool,
-    /// Whether it was looked at what it has left.
+    /// Whether the run's copy was searched for changes.
     pub(super) has_left: bool,
-    /// The end of what it said on its standard error.
+    /// The end of the worker's standard error.
     pub(super) last_words: String,
 }
 
 impl Ran {
-    /// Whether the run did what was asked.
+    /// Checks whether the run has succeeded.
     pub(super) fn done(self) -> Result<Self, Stop> {
         let TaskState::Finished { status, .. } = self.task.state else { return Err(Stop::Over) };
         match status {
@@ -76,14 +76,14 @@ impl Ran {
         }
     }
 
-    /// What is said of how it ended, in a line.
+    /// Returns the summary of the run's end, in one line.
     pub(super) fn summary(&self) -> Option<&str> {
         let summary = self.task.notes.last().map(|note| &*note.report.summary).unwrap_or_default();
         summary.lines().next().filter(|line| !line.trim().is_empty())
     }
 }
 
-/// Whether a task waits still, so that the next daemon runs it.
+/// Checks whether a task still waits, so that the next daemon runs it.
 fn has_not_run(task: &Task) -> bool {
     awaits_approval(task)
         || matches!(task.state, TaskState::Waiting | TaskState::Retrying { .. } | TaskState::Queued { .. })
@@ -93,7 +93,7 @@ fn awaits_approval(task: &Task) -> bool {
     matches!(task.state, TaskState::Awaiting { .. })
 }
 
-/// Whether a task has ended before its worker began.
+/// Checks whether a task has ended before its worker began.
 pub(super) fn never_ran(task: &Task) -> bool {
     let refused = |failure: &Failure| {
         failure.is_denial()
@@ -109,18 +109,18 @@ pub(super) fn never_ran(task: &Task) -> bool {
 }
 
 impl JobRunner {
-    /// A run from its beginning to its end, however that is.
+    /// Does a run from its beginning to its end.
     pub(super) async fn run(&self, run: RunRequest) -> Result<Ran, Stop> {
         let task = self.start(&run).await?;
         self.follow(&run, task).await
     }
 
-    /// Hands the work over, and waits for a place, and for approval. It may be over by then.
+    /// Delegates the work, and waits for approval and a place. The task may be over then.
     pub(super) async fn start(&self, run: &RunRequest) -> Result<Arc<Task>, Stop> {
         self.start_telling(run, None).await
     }
 
-    /// The same, while a phase shows the progress: the wait for approval, then for a place.
+    /// Does the same, while a phase shows the progress: the wait for approval, then for a place.
     pub(super) async fn start_telling(
         &self,
         run: &RunRequest,
@@ -144,7 +144,7 @@ impl JobRunner {
         }
     }
 
-    /// Stays with a run until it ends.
+    /// Follows a run until it ends.
     pub(super) async fn follow(&self, run: &RunRequest, task: Arc<Task>) -> Result<Ran, Stop> {
         let (task, live) = self.until_it_ends(run, task).await?;
         let was_seen = live.is_some();
@@ -158,14 +158,14 @@ impl JobRunner {
         if run.by_agent && !never_ran(&ran.task) { self.collect(ran, keeps).await } else { Ok(ran) }
     }
 
-    /// Hands the work to the worker: judged like any other delegation.
+    /// Delegates the work to the worker, which is judged like any other delegation.
     async fn delegate(&self, run: &RunRequest) -> Result<TaskId, Stop> {
         let number = self.runs.fetch_add(1, Ordering::Relaxed);
         let known = self.job.tasks.get(number);
         if let Some(task) = known
             && self.service.provost().task(task).await.is_ok()
         {
-            // An earlier daemon came so far.
+            // An earlier daemon has delegated it already.
             return Ok(task.clone());
         }
         let id = match number {
@@ -173,7 +173,7 @@ impl JobRunner {
             later => format!("job_{}.{}", self.job.id, later + 1),
         };
         let task = TaskId::parse(&id).map_err(|err| failed(&err))?;
-        // Or it had named the task, and was gone before it was there.
+        // The earlier daemon may have named the task, and died before it existed.
         if known.is_none() {
             let tied =
                 MoveJob { job: self.job.id.clone(), phase: None, task: Some(task.clone()), runs: false };
@@ -195,7 +195,7 @@ impl JobRunner {
         }
     }
 
-    /// The job context of an agent's task: what its work is a part of.
+    /// Returns the job context of an agent's task.
     fn errand(&self, run: &RunRequest) -> Option<JobContext> {
         run.by_agent.then(|| JobContext {
             job: format!("job_{}", self.job.id).into(),
@@ -209,7 +209,7 @@ impl JobRunner {
         })
     }
 
-    /// The job has something that runs, from now on.
+    /// Notes that the job has a running task from now on.
     pub(super) async fn runs_now(&self) -> Result<(), Stop> {
         if self.is_running.swap(true, Ordering::Relaxed) {
             return Ok(());
@@ -219,8 +219,8 @@ impl JobRunner {
         Ok(())
     }
 
-    /// What an agent has answered and changed, as it was kept before its run ended. A task that was taken back is over
-    /// before its run is: then that is waited for.
+    /// Takes over the answer and changes of an agent, which were kept before its run ended. A cancelled task is over
+    /// before its run is: this function waits for the run then.
     async fn collect(&self, mut ran: Ran, keeps: bool) -> Result<Ran, Stop> {
         let done = matches!(ran.task.state, TaskState::Finished { status: Status::Completed, .. });
         let until = Instant::now() + if keeps && !done { KEPT_WITHIN } else { Duration::ZERO };
@@ -243,7 +243,7 @@ impl JobRunner {
     }
 }
 
-/// The beginning of a text, of at most so many bytes.
+/// Returns the beginning of a text, at most `most` bytes.
 fn clip(text: &str, most: usize) -> &str {
     &text[..text.floor_char_boundary(most.min(text.len()))]
 }

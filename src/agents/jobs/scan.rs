@@ -8,7 +8,7 @@ use provost_base::Json;
 use provost_domain::{JobResult, PhaseName};
 
 impl JobRunner {
-    /// The scan, and once more where its reply is none that can be read.
+    /// Runs the scan, and runs it once more if its reply cannot be read.
     pub(super) async fn scan(&self, kept: &mut JobResult) -> Result<(), Stop> {
         let reply = self.look_through(self.order.prompt.clone()).await?;
         let report = match scan_report(&reply) {

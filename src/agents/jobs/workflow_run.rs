@@ -20,7 +20,7 @@ use provost_base::Json;
 use provost_base::limits::{JOB_ERROR_BYTES_MAX, WORKFLOW_TOLD_BYTES_MAX};
 use provost_domain::{Artifact, Failure, Job, JobKind, JobResult, JobState, PhaseName, Refusal, StepOf};
 
-/// Exit codes by which a check says that it could not be made, as for `git bisect run` and in the shell.
+/// Exit codes by which a check reports that it was not possible, as for `git bisect run` and in the shell.
 const NOT_CHECKED: std::ops::RangeInclusive<u8> = 125..=127;
 
 /// A workflow that is being carried out.
@@ -28,31 +28,31 @@ pub(super) struct WorkflowRun<'a> {
     pub(super) runner: &'a JobRunner,
     pub(super) flow: &'a Flow,
     steps: Vec<JobRunner>,
-    /// How far it is in the order of phases.
+    /// The index of the present phase.
     at: AtomicUsize,
 }
 
-/// What was brought about so far, and said.
+/// The results and answers so far.
 #[derive(Default)]
 pub(super) struct SoFar {
-    /// Answers of steps in their order.
+    /// The answers of steps, in their order.
     pub(super) answers: Vec<(Box<str>, String)>,
-    /// Files as they could be.
+    /// Files with a proposed content.
     artifacts: Vec<Artifact>,
     left_out: Option<Box<str>>,
     incomplete: bool,
 }
 
-/// How a command has ended that checks something.
+/// The outcome of a check command.
 pub(super) enum Checked {
-    /// The command has succeeded, and has said this.
+    /// The command has succeeded, with this output.
     Passed(String),
-    /// The command has failed, and has said this.
+    /// The command has failed, with this output.
     Failed(String),
 }
 
 impl JobRunner {
-    /// Carries all steps of a workflow out.
+    /// Carries out all steps of a workflow.
     pub(super) async fn workflow(&self, flow: &Flow, kept: &mut JobResult) -> Result<(), Stop> {
         self.begin(PhaseName::Research).await?;
         let flowing =
@@ -77,7 +77,7 @@ impl JobRunner {
         self.finish(PhaseName::Review).await
     }
 
-    /// Each step is a job. Where an earlier daemon has opened them and none has begun, they are there.
+    /// Opens a job for each step. If an earlier daemon has opened them and none has begun, takes those.
     async fn open_steps(&self, flow: &Flow) -> Result<Vec<JobRunner>, Stop> {
         let known = self.service.job_steps(&self.job.id).await?;
         if known.iter().any(|step| step.state != JobState::Queued) {
@@ -113,7 +113,7 @@ impl JobRunner {
 }
 
 impl WorkflowRun<'_> {
-    /// One after another; the first that fails is the last.
+    /// Takes the steps one after another, up to the first that fails.
     async fn in_sequence(&self, so_far: &mut SoFar) -> Result<(), Stop> {
         for (number, step) in self.flow.steps.iter().enumerate() {
             let went = match (&step.prompt, step.until.is_empty()) {
@@ -192,7 +192,7 @@ impl WorkflowRun<'_> {
         }
     }
 
-    /// Asks a step's agent in its own words, and answers what it has said.
+    /// Asks a step's agent with its own prompt, and returns its answer.
     pub(super) async fn ask(
         &self,
         number: usize,
@@ -206,7 +206,7 @@ impl WorkflowRun<'_> {
         self.ask_for(number, &says, None, so_far).await
     }
 
-    /// The same in these words, and in a form.
+    /// Asks a step's agent with the given words, and for the given form.
     pub(super) async fn ask_for(
         &self,
         number: usize,
@@ -221,7 +221,7 @@ impl WorkflowRun<'_> {
         self.tell(number, prompt, schema, so_far).await
     }
 
-    /// Hands a step's agent a prompt as it is.
+    /// Passes a prompt to a step's agent unchanged.
     pub(super) async fn tell(
         &self,
         number: usize,
@@ -271,7 +271,7 @@ impl WorkflowRun<'_> {
         }
     }
 
-    /// One run for a step. The workflow's phase begins with it, and is as far as the steps of it are.
+    /// Does one run for a step. The workflow's phase begins with it, and its progress is that of the phase's steps.
     async fn run(&self, number: usize, run: RunRequest, so_far: &mut SoFar) -> Result<Ran, Stop> {
         let step = &self.steps[number];
         let work = async {
@@ -300,7 +300,7 @@ impl WorkflowRun<'_> {
 
     async fn tell_progress(&self, phase: PhaseName) {
         let pulses = self.runner.service.pulses();
-        // Where they are not to be had, the next change says how far they are.
+        // If the steps cannot be read, the next change reports the progress.
         let steps = self.runner.service.job_steps(&self.runner.job.id).await.unwrap_or_default();
         let of_phase = steps.iter().filter(|job| job.step.as_ref().is_some_and(|it| it.phase == phase));
         let each: Vec<u32> = of_phase
@@ -316,7 +316,7 @@ impl WorkflowRun<'_> {
         }
     }
 
-    /// Goes on to a phase: those before it are over. A second step finds it there.
+    /// Begins a phase, and finishes those before it. For a second step in the phase, does nothing.
     async fn reach(&self, phase: PhaseName) -> Result<(), Stop> {
         let from = self.at.fetch_max(phase as usize, Ordering::Relaxed);
         let order = PhaseName::ALL.windows(2).skip(from).take((phase as usize).saturating_sub(from));
@@ -327,7 +327,7 @@ impl WorkflowRun<'_> {
         Ok(())
     }
 
-    /// A step is over, and what it has answered is known to those after it.
+    /// Records the end of a step, and makes its answer known to later steps.
     pub(super) async fn over(
         &self,
         number: usize,
@@ -360,13 +360,13 @@ impl WorkflowRun<'_> {
     }
 }
 
-/// Waits until a step is further than it was.
+/// Waits until a step's progress changes.
 async fn gets_on(pulses: &mut Receiver<Pulse>, step: &Job) {
     loop {
         match pulses.recv().await {
             Ok(pulse) if pulse.job == step.id => return,
             Ok(_) => {}
-            // A missed one may be the step's.
+            // A missed change may be the step's.
             Err(RecvError::Lagged(_)) => return,
             Err(RecvError::Closed) => return std::future::pending().await,
         }
@@ -377,13 +377,13 @@ fn is_the_same(one: &Artifact, other: &Artifact) -> bool {
     (&one.kind, &one.content, one.mode) == (&other.kind, &other.content, other.mode) && &*one.kind != "binary"
 }
 
-/// A failure, with the end of what was said.
+/// Returns a failure with the end of the output.
 pub(super) fn unsuccessful(what: &str, said: &str) -> Stop {
     let from = said.ceil_char_boundary(said.len().saturating_sub(JOB_ERROR_BYTES_MAX));
     Stop::Failed(format!("{what}\n{}", &said[from..]).trim_end().to_owned())
 }
 
-/// The exit code of a run that has failed by itself.
+/// Returns the exit code of a run that has failed by itself.
 fn exit_code(ran: &Ran) -> Option<u8> {
     let Some(Failure::WorkerFailed { why }) = &ran.task.failure else { return None };
     let code = why.strip_prefix("exit code ")?;

@@ -3,7 +3,7 @@
 use provost_agents::Surroundings;
 use provost_config::Places;
 
-/// For the daemon's own checkout.
+/// Returns the description of the daemon's own checkout.
 #[cfg(unix)]
 pub(in crate::daemon) fn surroundings(places: &Places) -> Surroundings {
     use provost_base::limits::SURROUNDINGS_LINES_MAX;
@@ -18,7 +18,7 @@ pub(in crate::daemon) fn surroundings(places: &Places) -> Surroundings {
     })
 }
 
-/// On these systems the daemon does not ask git, since it cannot keep git from starting programs.
+/// Returns no description: on these systems the daemon does not ask git, since it cannot keep git from starting programs.
 #[cfg(not(unix))]
 pub(in crate::daemon) fn surroundings(_places: &Places) -> Surroundings {
     Surroundings::default()

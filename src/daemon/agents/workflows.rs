@@ -6,12 +6,12 @@ use provost_agents::{Pattern, Step, Workflow};
 use provost_config::{self as config, Config};
 use provost_domain::PhaseName;
 
-/// Those that can be run.
+/// Returns the workflows that can be run.
 pub(super) fn usable(config: &Config) -> Vec<Workflow> {
     config.all_workflows().iter().map(workflow).collect()
 }
 
-/// Those that cannot, and why.
+/// Returns the workflows that cannot be run, each with the reason.
 pub(super) fn refused(config: &Config) -> BTreeMap<Box<str>, Box<str>> {
     let why = |it: &config::RefusedWorker| format!("{}: {}", it.file, it.reason).into();
     config.refused_workflows.iter().map(|(id, it)| (id.as_str().into(), why(it))).collect()

@@ -1,8 +1,8 @@
 //! `.git-paw/broker.log`: every message between agents, one line each, for people and programs that read files.
 //!
-//! The journal is where messages are kept; this file follows it. How far it has come is what its own last line says, so
-//! that nothing is missing after a crash, and nothing is there twice. A line that was being written then is written
-//! again. What is in the way, a link above all, is reported and never followed.
+//! The journal stores the messages; this file follows it. The file's own last line says how far it has come, so
+//! that no message is missing after a crash, and none is there twice. A line that was being written then is written
+//! again. An obstacle, above all a link, is reported and never followed.
 
 use std::fs::File;
 use std::io::{Read, Seek as _, SeekFrom, Write as _};
@@ -30,13 +30,13 @@ use provost_service::{Letters, Provost, StoredPost};
 const FOLDER: &str = ".git-paw";
 const FILE: &str = "broker.log";
 
-/// How often the folder is looked for where there is none, and a write that failed tried again.
+/// How often a missing folder is looked for, and a failed write is tried again.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
 
-/// How long what agents say is gathered before it is written.
+/// How long messages are collected before they are written.
 const GATHERED_FOR: Duration = Duration::from_millis(20);
 
-/// How much of the file's end is read to find its last line: a little first, and at last as long as the longest can be.
+/// The lengths of the file's end that are read to find its last line: a little first, and at last as much as the longest line can have.
 const TAIL_BYTES: [u64; 3] = [64 << 10, 1 << 20, 16 << 20];
 
 /// Follows the journal, and writes the file.
@@ -45,13 +45,13 @@ struct BrokerLog {
     top: PathBuf,
     keep: KeepLog,
     format: LogFormat,
-    /// How the file was left.
+    /// The state in which this daemon left the file.
     left: Option<Left>,
-    /// What was reported last, so that it is reported once.
+    /// The last reported trouble, so that it is reported once.
     trouble: Option<String>,
 }
 
-/// The file, and the number of its last message.
+/// An open file of the log, and the number of its last message.
 struct Opened {
     file: File,
     last: Option<PostSeq>,
@@ -66,7 +66,7 @@ struct Left {
 }
 
 impl Left {
-    /// After we have written to its end: where that is, and not how long the file is by now.
+    /// Makes the state after a write to the file's end: its length is our position, not the file's present length.
     fn at_the_end(mut file: &File, last: Option<PostSeq>) -> Result<Self> {
         let (device, inode, _) = identity(file)?;
         Ok(Self { file: (device, inode, file.stream_position()?), last })
@@ -80,7 +80,7 @@ fn identity(file: &File) -> Result<(u64, u64, u64)> {
 }
 
 impl Daemon {
-    /// Keeps the file, as the configuration wants it.
+    /// Starts the task that keeps the file, as the configuration wants it.
     pub(super) fn keep_broker_log(&self, config: &Config) {
         let log = BrokerLog::new(self.provost.clone(), self.start.places.root.clone(), config);
         self.doors.spawn(log.follow(self.stop.clone()));
@@ -93,7 +93,7 @@ impl BrokerLog {
         Self { provost, top, keep, format, left: None, trouble: None }
     }
 
-    /// Until the daemon stops.
+    /// Follows the journal until the daemon stops.
     async fn follow(mut self, stop: CancellationToken) {
         if self.keep == KeepLog::Never {
             return;
@@ -112,18 +112,18 @@ impl BrokerLog {
                 () = stop.cancelled() => true,
                 event = events.recv() => match event {
                     Ok(event) if matches!(event.kind, EventKind::PostLogBegun { .. }) => { begin = true; false }
-                    // Where there is no file, messages are no reason to look for one.
+                    // If there is no file, messages are no reason to look for one.
                     Ok(event) if !settled || !matches!(event.kind, EventKind::Published { .. }) => continue,
-                    // What comes in a moment is written with this.
+                    // Messages that come within a moment are written with this one.
                     Ok(_) | Err(RecvError::Lagged(_)) => { first.get_or_insert_with(Instant::now); continue }
                     Err(RecvError::Closed) => return,
                 },
                 () = write => false,
-                // Once the file is there, only events cause a look at it.
+                // Once the file exists, it is looked at only after events.
                 _ = look.tick(), if !settled => false,
             };
             first = None;
-            // What has come meanwhile is read with the rest.
+            // Events that have come meanwhile are handled together.
             while let Ok(event) = events.try_recv() {
                 begin |= matches!(event.kind, EventKind::PostLogBegun { .. });
             }
@@ -147,14 +147,14 @@ impl BrokerLog {
         }
     }
 
-    /// Writes what is not in the file yet; begins the file again if that is wanted. Returns
+    /// Writes the messages that the file lacks; begins the file again if that is wanted. Returns
     /// whether there is a file.
     async fn catch_up(&mut self, begin: bool) -> Result<bool> {
         let (_, from) = self.provost.view(Inboxes).await?;
         let (top, keep, left) = (self.top.clone(), self.keep, self.left.take());
         let opened = tokio::task::spawn_blocking(move || open(&top, keep == KeepLog::Always, begin, left));
         let Some(Opened { mut file, last }) = opened.await?? else { return Ok(false) };
-        // A file that is older than the log's beginning goes on where that is.
+        // A file that is older than the beginning of the log goes on from that beginning.
         let mut after = last.unwrap_or(from).max(from);
         let mut last = last;
         loop {
@@ -182,7 +182,7 @@ fn write(mut file: File, letters: Vec<StoredPost>, format: LogFormat) -> Result<
     Ok(file)
 }
 
-/// The folder; `None` where there is none and none is to be made.
+/// Opens the folder; `None` if it is missing and must not be made.
 fn folder(top: &Path, make: bool) -> Result<Option<OwnedFd>> {
     let path = top.join(FOLDER);
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -196,7 +196,7 @@ fn folder(top: &Path, make: bool) -> Result<Option<OwnedFd>> {
         }
         Err(errno) => return Err(errno).with_context(|| path.display().to_string()),
     };
-    // It goes away with the worker from which the place is kept free.
+    // This is a jail's placeholder, which goes away with its worker.
     if fstat(&folder)?.st_mtime == PLACEHOLDER_MTIME {
         return Ok(None);
     }
@@ -209,8 +209,8 @@ fn folder(top: &Path, make: bool) -> Result<Option<OwnedFd>> {
     Ok(Some(folder))
 }
 
-/// The file, at its end, with the number in its last line, which is read unless the file is as we left it. Half a line
-/// there is cut off.
+/// Opens the file at its end, with the number in its last line, which is read unless the file is as we left it. Cuts off
+/// half a line there.
 fn open(top: &Path, make: bool, begin: bool, left: Option<Left>) -> Result<Option<Opened>> {
     let Some(folder) = folder(top, make)? else { return Ok(None) };
     let path = top.join(FOLDER).join(FILE);
@@ -252,7 +252,7 @@ fn last_number(file: &mut File) -> Result<Option<PostSeq>> {
         let whole = tail.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
         let lines = tail[..whole].trim_ascii_end();
         let begin = lines.iter().rposition(|byte| *byte == b'\n').map(|at| at + 1);
-        // A line whose beginning was not read says nothing yet.
+        // A line whose beginning was not read has no number yet.
         let Some(begin) = begin.or((from == 0 || bytes == TAIL_BYTES[2]).then_some(0)) else { continue };
         if from + whole as u64 != len {
             file.set_len(from + whole as u64)?;
@@ -268,7 +268,7 @@ fn last_number(file: &mut File) -> Result<Option<PostSeq>> {
     Ok(None)
 }
 
-/// `{"seq":7,...` or `[7] ...`.
+/// Reads the number of a line: `{"seq":7,...` or `[7] ...`.
 fn number(line: &[u8]) -> Option<PostSeq> {
     let text = std::str::from_utf8(line).ok()?;
     let rest = text.strip_prefix("{\"seq\":").or_else(|| text.strip_prefix('['))?;

@@ -1,7 +1,7 @@
-//! Looks at one work tree: finds the files that are changed there, as git says it, and the folders in
+//! Scans one work tree: finds the files that are changed there, as git reports them, and the folders in
 //! which more could change.
 //!
-//! git is asked so that it takes no lock, writes no index and starts no program, whatever configuration it
+//! git is called so that it takes no lock, writes no index and starts no program, under any configuration that it
 //! finds. The call names the folder of the repository, so that no pointer in the work tree leads git to
 //! another one, and switches off the filters that are configured there.
 
@@ -29,25 +29,25 @@ use provost_config::WorkTree;
 use provost_system as system;
 use provost_system::walk::{Bounds, Entry, Folder, Kind, Name, Step, Unread, Visitor, walk};
 
-/// How often in a row a work tree is looked at in which folders come and go.
+/// How many times in a row a work tree is scanned in which folders come and go.
 const LOOKS_IN_A_ROW: u32 = 3;
 
-/// The state of a work tree at one look.
+/// The result of one scan of a work tree.
 pub(super) struct Looked {
-    /// Files that are changed, untracked ones one by one; by their names and sorted.
+    /// Changed files, with untracked ones one by one; sorted by name.
     pub(super) files: Vec<String>,
-    /// Whether the system tells of what changes from now on.
+    /// Whether the system reports changes from now on.
     pub(super) covered: Covered,
 }
 
-/// Looks at a work tree, at its folders too if these may have changed. Blocking.
+/// Scans a work tree, and its folders too if these may have changed. Blocking.
 pub(super) fn look(tree: &WorkTree, hears: &TreeListener, folders_too: bool) -> Result<Looked, String> {
     let mut looked = Looked { files: Vec::new(), covered: Covered::Before };
     for _ in 0..LOOKS_IN_A_ROW {
         let (files, ignored) = status(tree)?;
         looked.files = files;
         if folders_too {
-            // Listened to before the last look, so that nothing falls between the two.
+            // The listener starts before the last scan, so that no change falls between the two.
             looked.covered = match folders(tree, &ignored) {
                 Some(folders) => hears.listener.cover(&folders),
                 None => {
@@ -64,17 +64,17 @@ pub(super) fn look(tree: &WorkTree, hears: &TreeListener, folders_too: bool) -> 
     Ok(looked)
 }
 
-/// Changed files, and what git ignores.
+/// Returns the changed files, and the paths that git ignores.
 fn status(tree: &WorkTree) -> Result<(Vec<String>, BTreeSet<PathBuf>), String> {
     let (mut answer, whole) = ask_status(tree, &["--untracked-files=all", "--ignored=matching"])?;
     if !whole {
-        // What git had said until the bound counts, but for half a name.
+        // The part of git's answer up to the bound counts, without half a name at its end.
         let end = answer.iter().rposition(|byte| *byte == 0).map_or(0, |at| at + 1);
         answer.truncate(end);
     }
     let (mut files, mut ignored) = (Vec::new(), BTreeSet::new());
     for entry in answer.split(|byte| *byte == 0) {
-        // Two letters, a blank, and a name.
+        // An entry is two letters, a blank, and a name.
         let Some((letters, name)) = entry.split_at_checked(3) else { continue };
         if letters == b"!! " {
             let name = name.strip_suffix(b"/").unwrap_or(name);
@@ -89,18 +89,18 @@ fn status(tree: &WorkTree) -> Result<(Vec<String>, BTreeSet<PathBuf>), String> {
     Ok((files, ignored))
 }
 
-/// What git says of a work tree for people, in lines: the branch, and what is changed or new, a folder of new files as
-/// one; no more than so many lines. Blocking.
+/// Returns git's status of a work tree for people, in lines: the branch, and the changed and new files, a folder of new files as
+/// one; at most `lines` lines. Blocking.
 ///
 /// # Errors
-/// Why it is not known.
+/// The reason why the status is unknown.
 pub(in crate::daemon) fn in_words(tree: &WorkTree, lines: usize) -> Result<String, String> {
     let (answer, whole) = ask_status(tree, &["--untracked-files=normal", "--branch"])?;
     let mut entries: Vec<&[u8]> = answer.split(|byte| *byte == 0).collect();
-    // What ends it, or half a name.
+    // The last part is the empty end, or half a name.
     entries.pop();
     let more = entries.len().saturating_sub(lines);
-    // Names may hold what would be another line.
+    // A name may contain a line break.
     let line = |entry: &&[u8]| String::from_utf8_lossy(entry).replace(char::is_control, "?") + "\n";
     let mut text: String = entries.iter().take(lines).map(line).collect();
     if more > 0 || !whole {
@@ -109,10 +109,10 @@ pub(in crate::daemon) fn in_words(tree: &WorkTree, lines: usize) -> Result<Strin
     Ok(text)
 }
 
-/// Which of some files are as committed. Blocking.
+/// Returns those of some files that are as committed. Blocking.
 ///
 /// # Errors
-/// Why it is not known.
+/// The reason why git could not tell.
 pub(in crate::daemon) fn as_committed(tree: &WorkTree, files: &[RepoPath]) -> Result<Vec<RepoPath>, String> {
     let mut found = Vec::new();
     for some in files.chunks(FILES_AT_ONCE) {
@@ -129,7 +129,7 @@ pub(in crate::daemon) fn as_committed(tree: &WorkTree, files: &[RepoPath]) -> Re
         for name in as_added(tree, in_tree_alone)? {
             changed.remove(name);
         }
-        // Of a folder that git ignores it names the folder.
+        // For an ignored folder, git names only the folder.
         let is_changed = |file: &[u8]| {
             let mut folders = changed.iter().filter(|it| it.ends_with(b"/"));
             changed.contains(file) || folders.any(|it| file.starts_with(it))
@@ -139,9 +139,9 @@ pub(in crate::daemon) fn as_committed(tree: &WorkTree, files: &[RepoPath]) -> Re
     Ok(found)
 }
 
-/// Which of some files, that git takes for changed, are as they were when they were added. A filter writes what is committed of
-/// them; without it git compares what cannot be the same, where a file's time is too close to the index's. The time that the
-/// index has of it says whether it has been written since.
+/// Returns those of some files that git takes for changed although they are as they were when they were added. A filter writes
+/// their committed content; without it git compares contents that must differ, if a file's time is too close to the index's. The
+/// file's time in the index says whether it has been written since.
 fn as_added<'a>(tree: &WorkTree, files: impl Iterator<Item = &'a [u8]>) -> Result<Vec<&'a [u8]>, String> {
     let files: Vec<&[u8]> = files.collect();
     if files.is_empty() || filters(tree)?.is_empty() {
@@ -167,9 +167,9 @@ fn as_added<'a>(tree: &WorkTree, files: impl Iterator<Item = &'a [u8]>) -> Resul
     Ok(files.iter().copied().filter(|it| is_filtered(it) && is_as_added(it)).collect())
 }
 
-/// The time of a file when it was added, in seconds and billionths, as `git ls-files --debug -z` prints it.
+/// Returns the time of a file when it was added, in seconds and billionths, as `git ls-files --debug -z` prints it.
 fn time_added(said: &[u8], file: &[u8]) -> Option<(i64, i64)> {
-    // Behind a name stand lines about it, and then the next name.
+    // Lines about a file stand behind its name, and then comes the next name.
     let begin = [file, b"\0  ctime: "].concat();
     let at = said.windows(begin.len()).position(|it| it == begin)?;
     let is_name = at == 0 || said.get(at - 1) == Some(&b'\n');
@@ -180,10 +180,10 @@ fn time_added(said: &[u8], file: &[u8]) -> Option<(i64, i64)> {
     is_name.then_some((seconds.parse().ok()?, rest.parse().ok()?))
 }
 
-/// Which of some files a commit has. Blocking.
+/// Returns those of some files that a commit contains. Blocking.
 ///
 /// # Errors
-/// Why it is not known.
+/// The reason why git could not tell.
 pub(in crate::daemon) fn in_commit(
     tree: &WorkTree,
     commit: &str,
@@ -205,10 +205,10 @@ pub(in crate::daemon) fn in_commit(
     Ok(found)
 }
 
-/// Files that git is asked about in one call.
+/// How many files git is asked about in one call.
 const FILES_AT_ONCE: usize = 200;
 
-/// Asks git how a work tree stands; what it says, and whether that is all of it.
+/// Asks git for the status of a work tree. Returns its answer, and whether that is complete.
 fn ask_status(tree: &WorkTree, args: &[&str]) -> Result<(Vec<u8>, bool), String> {
     let mut git = git(tree);
     git.args(["--no-pager", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"])
@@ -224,7 +224,7 @@ fn ask_status(tree: &WorkTree, args: &[&str]) -> Result<(Vec<u8>, bool), String>
     answer_of(git)
 }
 
-/// The settings of filters, each of which would be a program to start.
+/// Returns the settings of filters, since git would start a program for each.
 fn filters(tree: &WorkTree) -> Result<Vec<Vec<u8>>, String> {
     let mut git = git(tree);
     git.args(["--no-pager", "config", "--list", "--name-only", "-z"]);
@@ -238,13 +238,13 @@ fn filters(tree: &WorkTree) -> Result<Vec<Vec<u8>>, String> {
     Ok(found.into_iter().map(<[u8]>::to_owned).collect())
 }
 
-/// git, for one work tree.
+/// Returns git for one work tree.
 fn git(tree: &WorkTree) -> Command {
-    // Not one that a worker may have put into a folder of `PATH` that lies in the repository.
-    // Where the work tree is a linked one, the main checkout is another folder.
+    // A program that a worker may have put into a folder of `PATH` in the repository is not used.
+    // For a linked work tree, the main checkout is another such folder.
     let trees = tree.git_dir.parent().filter(|it| it.ends_with("worktrees"));
     let main = trees.and_then(|it| it.parent()?.parent()).unwrap_or(&tree.top);
-    // A repository may lie in another one.
+    // A repository may lie inside of another one.
     let around = tree.top.ancestors().skip(1).filter(|it| it.join(".git").symlink_metadata().is_ok());
     let inside: Vec<&Path> =
         [tree.top.as_path(), tree.git_dir.as_path(), main].into_iter().chain(around).collect();
@@ -263,20 +263,20 @@ fn git(tree: &WorkTree) -> Command {
     git
 }
 
-/// What git says, and whether that is all of it.
+/// Returns git's output, and whether that is complete.
 fn answer_of(mut git: Command) -> Result<(Vec<u8>, bool), String> {
     let mut child = git.spawn().map_err(|err| err.to_string())?;
     let (tell, heard) = mpsc::channel();
     if let Some(stdout) = child.stdout.take() {
-        // Ends when git does, at the latest when it is killed.
+        // The thread ends when git does, at the latest when it is killed.
         let reads = std::thread::Builder::new().name("git".into()).spawn(move || {
             let mut answer = Vec::new();
             let read = stdout.take(GIT_ANSWER_BYTES_MAX).read_to_end(&mut answer);
-            // Who does not listen any more has given up.
+            // A receiver that is gone has given up waiting.
             let _unheard = tell.send(read.map(|_| answer));
         });
         if let Err(err) = reads {
-            // It has ended by itself if this fails.
+            // This fails only if git has ended by itself.
             let _ended = child.kill();
             child.wait().map_err(|err| err.to_string())?;
             return Err(format!("git could not be listened to: {err}"));
@@ -284,7 +284,7 @@ fn answer_of(mut git: Command) -> Result<(Vec<u8>, bool), String> {
     }
     let answer = heard.recv_timeout(Duration::from_millis(GIT_ANSWER_MS_MAX));
     if answer.is_err() {
-        // It has ended by itself if this fails.
+        // This fails only if git has ended by itself.
         let _ended = child.kill();
     }
     let status = child.wait().map_err(|err| err.to_string())?;
@@ -297,10 +297,10 @@ fn answer_of(mut git: Command) -> Result<(Vec<u8>, bool), String> {
     Ok((answer, whole))
 }
 
-/// The folders in which something that git would tell of can change; `None` where there are too many.
+/// Returns the folders in which a change would appear in git's status; `None` if there are too many.
 fn folders(tree: &WorkTree, ignored: &BTreeSet<PathBuf>) -> Option<BTreeSet<PathBuf>> {
     let mut listing = Listing { top: &tree.top, ignored, found: BTreeSet::from([tree.git_dir.clone()]) };
-    // Gone by now, or not for us.
+    // The folder is gone by now, or we may not open it.
     let Ok(top) = Dir::open_ambient_dir(&tree.top, ambient_authority()) else { return Some(listing.found) };
     let bounds = Bounds { entries: INDEX_ENTRIES_MAX, depth: SURVEY_DEPTH_MAX, until: None };
     walk(&mut listing, (top, OsStr::new("")), (), bounds).ok()?;
@@ -313,7 +313,7 @@ struct Listing<'a> {
     found: BTreeSet<PathBuf>,
 }
 
-/// There are too many folders, or too much in them.
+/// Stops the walk: there are too many folders, or too many entries in them.
 struct TooMany;
 
 impl Visitor for Listing<'_> {
@@ -333,7 +333,7 @@ impl Visitor for Listing<'_> {
         let is_wanted = at.kind() == Kind::Folder
             && at.name() != ".git"
             && !self.ignored.contains(&self.top.join(at.path()));
-        // One that cannot be opened has gone by now, or is not for us.
+        // A folder that cannot be opened is gone by now, or we may not open it.
         let opened = is_wanted.then(|| at.open().ok()).flatten();
         Ok(opened.filter(|dir| !is_repository(dir)).map_or(Step::Over, |dir| Step::Into(dir, ())))
     }
@@ -346,7 +346,7 @@ impl Visitor for Listing<'_> {
     }
 }
 
-/// Whether a folder is another repository, or another work tree of this one.
+/// Checks whether a folder is another repository, or another work tree of this one.
 fn is_repository(folder: &Dir) -> bool {
     folder.symlink_metadata(".git").is_ok()
 }

@@ -1,11 +1,11 @@
-//! Watches the work trees of agents, and publishes the files that change there, whatever
-//! the agents say about it.
+//! Watches the work trees of agents, and publishes the files that change there, regardless of
+//! the agents' own reports.
 //!
 //! ```text
 //!   the system tells of a change --> [due] --a moment later--> [looked at] --> told in the agent's name, if it is news
 //! ```
-//! The daemon looks at every work tree whose branch is a known agent's, and at every one that
-//! `/watch` names, when something has happened there. It looks at regular times only where the system
+//! The daemon scans every work tree whose branch is a known agent's, and every one that
+//! `/watch` names, when something has happened there. It scans at regular times only if the system
 //! does not report changes.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -31,14 +31,14 @@ use provost_service::Provost;
 use provost_system::folder_watch::FolderWatcher;
 use tree_scan::{Looked, look};
 
-/// How long after the first sign of a change a work tree is looked at: files are written in bursts.
+/// How long after the first report of a change a work tree is scanned: files are written in bursts.
 const MOMENT: Duration = Duration::from_millis(100);
 
-/// Between two looks at one work tree, however much happens there; and this many times as long as a look takes.
+/// The least pause between two scans of one work tree; also this many times the duration of a scan.
 const PAUSE: Duration = Duration::from_millis(500);
 const PAUSE_TIMES: u32 = 5;
 
-/// How often a work tree is looked at if the system does not report its changes, or if the last look has failed.
+/// How often a work tree is scanned if the system does not report its changes, or if the last scan has failed.
 const NOW_AND_THEN: Duration = Duration::from_secs(10);
 
 /// Work trees that `/watch` has named, each with the agent that works there.
@@ -62,7 +62,7 @@ impl Named {
     }
 }
 
-/// Hears of changes in one work tree, but for what git ignores there.
+/// Receives the changes in one work tree, except in paths that git ignores there.
 pub(super) struct TreeListener {
     pub(super) listener: FileListener,
     ignored: Arc<Mutex<BTreeSet<PathBuf>>>,
@@ -84,30 +84,30 @@ impl TreeListener {
     }
 }
 
-/// Locks of git's come and go with what they are for.
+/// Checks for git's locks, which come and go with the files that they protect.
 fn is_lock(path: &Path) -> bool {
     path.file_name().is_some_and(|it| it == "index.lock" || it == "HEAD.lock")
 }
 
-/// Files that say what git ignores, and so which folders count.
+/// Checks for files with git's ignore rules, which decide which folders count.
 fn are_rules(path: &Path) -> bool {
     path.file_name().is_some_and(|it| it == ".gitignore" || it == "exclude")
 }
 
-/// What is known of one work tree.
+/// The state of one work tree.
 struct Watched {
     tree: WorkTree,
     hears: Arc<TreeListener>,
     agent: AgentId,
-    /// The changed files at the last look; `None` before the first.
+    /// The changed files at the last scan; `None` before the first.
     files: Option<Vec<String>>,
-    /// When it is to be looked at; not at all while nothing happens.
+    /// The time of the work tree's next scan; `None` while nothing happens.
     due: Option<Instant>,
     not_before: Instant,
-    /// Whether its folders may have changed.
+    /// Whether the work tree's folders may have changed.
     folders_too: bool,
     looking: bool,
-    /// Whether the system does not tell of changes here.
+    /// Whether the system does not report changes here.
     deaf: bool,
 }
 
@@ -119,7 +119,7 @@ impl Watched {
     }
 }
 
-/// One look, with when it began and whether it was at folders, too.
+/// One scan, with the time when it began and whether it included folders.
 type TreeScan = (PathBuf, Instant, bool, Result<Looked, String>);
 
 struct Watch {
@@ -129,15 +129,15 @@ struct Watch {
     watcher: FolderWatcher,
     /// Notified of changes in any work tree.
     heard: Arc<Notify>,
-    /// Hears of changes where the repository keeps which work trees there are.
+    /// Receives the changes where the repository keeps its list of work trees.
     roll_hears: Arc<FileListener>,
     trees: BTreeMap<PathBuf, Watched>,
     looks: JoinSet<TreeScan>,
-    /// When the list of work trees is to be made again although nothing was heard.
+    /// When the list of work trees has to be read again although no change was reported.
     roll: Option<Instant>,
 }
 
-/// Looks at the work trees until the daemon stops.
+/// Scans the work trees until the daemon stops.
 pub(super) async fn watch(
     (provost, places, watcher): (Provost, Places, FolderWatcher),
     named: Named,
@@ -173,7 +173,7 @@ pub(super) async fn watch(
 }
 
 impl Watch {
-    /// When something is due next, if there is room for it.
+    /// Returns the time of the next scan that is due, if there is room for it.
     fn next(&self) -> Option<Instant> {
         let free = self.looks.len() < BROKER_LOOKS_MAX;
         let due = self.trees.values().filter(|it| free && !it.looking).filter_map(|it| it.due);
@@ -218,12 +218,12 @@ impl Watch {
         }
     }
 
-    /// Finds out which work trees there are and whose. Those of agents that are known are looked at from now on.
+    /// Finds the work trees and their agents. Those of known agents are scanned from now on.
     async fn call_roll(&mut self) {
         let (places, hears) = (self.places.clone(), self.roll_hears.clone());
         let listed = tokio::task::spawn_blocking(move || {
             let trees = places.work_trees(WIT_WORKTREES_MAX);
-            // Where others are made, and where it is written which branch is checked out.
+            // These folders show where other work trees are made, and which branch is checked out.
             let mut folders: BTreeSet<PathBuf> = trees.iter().map(|it| it.git_dir.clone()).collect();
             folders.extend(
                 [places.identity.clone(), places.identity.join("worktrees")]
@@ -268,7 +268,7 @@ impl Watch {
         }
         for top in gone {
             let gone = self.trees.remove(&top);
-            // The task does not wait until the system has stopped to report.
+            // The task does not wait until the system has stopped reporting.
             tokio::task::spawn_blocking(move || drop(gone));
         }
     }
@@ -279,12 +279,12 @@ impl Watch {
         known.then(|| AgentId::from(&name))
     }
 
-    /// Publishes what was seen, if it is news.
+    /// Publishes the result of a scan, if it is news.
     async fn done(&mut self, (top, begun, folders_too, looked): TreeScan) {
         let Some(it) = self.trees.get_mut(&top) else { return };
         it.looking = false;
         it.not_before = Instant::now() + PAUSE.max(begun.elapsed() * PAUSE_TIMES);
-        // What was heard meanwhile waits for the pause, too.
+        // Changes that were reported meanwhile wait for the pause, too.
         it.due = it.due.map(|due| due.max(it.not_before));
         let looked = match looked {
             Ok(looked) => looked,
@@ -304,11 +304,11 @@ impl Watch {
         let is_news = match &it.files {
             Some(before) => *before != looked.files,
             None if !looked.files.is_empty() => true,
-            // Clean when it is first looked at is no news, unless it was not when the daemon last looked.
+            // A work tree that is clean at the first scan is no news, unless it was not clean when the daemon last scanned it.
             None => self.provost.view(SeenFiles(slug(it.agent.as_str()))).await.unwrap_or(false),
         };
         if is_news && tell(&self.provost, &it.agent, &looked.files).await.is_err() {
-            // The next look publishes it.
+            // The next scan publishes it.
             return it.call(PAUSE, false);
         }
         it.files = Some(looked.files);

@@ -1,4 +1,4 @@
-//! Questions of an agent's: a form reaches a person as a question, and its answer goes back. ACP v1, "Elicitation".
+//! An agent's questions: a form reaches a person as a question, and the person's answer goes back. ACP v1, "Elicitation".
 //!
 //! A form without a field asks for yes or no. The answer to one field is its value, and that to several names each: `name=value;
 //! name=value`, a line for each, or an object of JSON. An address to be opened (`url`) is not offered to jailed agents: a person would sign
@@ -13,19 +13,19 @@ use serde_json::{Map, Value, json};
 use provost_domain::Task;
 use provost_jail::plain_text;
 
-/// Has a question of a task's agent answered; `None` where no answer has come in time. Dropped, it is not waited for any more.
+/// Gets an answer to a question of a task's agent; `None` if no answer came in time. Dropping the future withdraws the question.
 pub type Asker =
     Arc<dyn Fn(&Task, String) -> Pin<Box<dyn Future<Output = Option<String>> + Send>> + Send + Sync>;
 
-/// The most fields of a form that is asked.
+/// The most fields that a form may have to be asked.
 const FIELDS_MAX: usize = 8;
 
-/// A form that is asked.
+/// A form that an agent sends.
 #[derive(Clone, Debug)]
 pub(super) struct Form {
     /// The question, for people.
     pub(super) question: String,
-    /// Its fields; without one it only asks for yes or no.
+    /// The form's fields; a form without fields only asks for yes or no.
     fields: Vec<Field>,
 }
 
@@ -34,7 +34,7 @@ pub(super) struct Form {
 struct Field {
     name: String,
     schema: Value,
-    /// Whether the form is nothing without it.
+    /// Whether the field must have a value.
     required: bool,
 }
 

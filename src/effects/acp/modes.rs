@@ -5,16 +5,16 @@ use serde_json::{Value, json};
 
 use super::clip;
 
-/// What the asking mode is called by the agents that have one (Claude Code, Gemini, Qwen Code).
+/// The name of the asking mode at the agents that have one (Claude Code, Gemini, Qwen Code).
 const ASKING: &str = "default";
-/// How many modes are named in an error, and the longest name.
+/// How many modes an error names, and the longest name in bytes.
 const NAMED: usize = 20;
 const NAME_LEN: usize = 64;
 
-/// What an agent offers when its session has begun.
+/// The modes and options that an agent offers when its session has begun.
 #[derive(Debug, Default)]
 pub(super) struct Modes {
-    /// The ids of `modes`.
+    /// The ids of the agent's `modes`.
     modes: Vec<String>,
     /// The config options, by category: id and values.
     options: Vec<ConfigOption>,
@@ -27,10 +27,10 @@ struct ConfigOption {
     values: Vec<String>,
 }
 
-/// The mode that is set.
+/// The mode that the daemon sets.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Chosen {
-    /// Its id, among `modes` or the values of the option.
+    /// The mode's id, among `modes` or the values of the option.
     pub(super) id: String,
     /// The config option by which it is set; `None` for one of `modes`.
     option: Option<String>,

@@ -1,4 +1,4 @@
-//! Permission requests of an agent: what the rules are asked, and the answer by the kind of option. ACP v1, "Requesting
+//! An agent's permission requests: the question for the rules, and the answer by the kind of option. ACP v1, "Requesting
 //! permission".
 
 use std::pin::Pin;
@@ -12,7 +12,7 @@ use provost_domain::Task;
 use provost_domain::command::AskPermission;
 use provost_jail::plain_text;
 
-/// What has become of a permission request.
+/// The outcome of a permission request.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Verdict {
     /// The tool may be used, once.
@@ -21,18 +21,18 @@ pub enum Verdict {
     Denied(Box<str>),
 }
 
-/// Has a request of a task's agent judged; it waits for a person where a rule says so. Dropped, the request is taken back.
+/// Judges a request of a task's agent; it waits for a person where a rule says so. Dropping the future withdraws the request.
 pub type Judge =
     Arc<dyn Fn(&Task, AskPermission) -> Pin<Box<dyn Future<Output = Verdict> + Send>> + Send + Sync>;
 
-/// A request of an agent's.
+/// An agent's permission request.
 #[derive(Debug)]
 pub(super) struct Asked {
     /// The JSON-RPC id of the request.
     pub(super) id: Value,
-    /// What the rules are asked.
+    /// The question for the rules.
     pub(super) question: AskPermission,
-    /// The name for people.
+    /// The title of the tool call, for people.
     pub(super) title: String,
     options: Vec<(String, String)>,
 }

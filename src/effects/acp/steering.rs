@@ -1,4 +1,4 @@
-//! What is said to an agent while it runs: taken from the core between turns, and at once where its turn is to be ended for it.
+//! Words for an agent while it runs: taken from the core between turns, or at once if they end the agent's turn.
 
 use tokio::time::Instant;
 
@@ -9,7 +9,7 @@ use provost_domain::command::{NoteSaid, NoteSession, TakeSayings};
 use provost_domain::view::View;
 use provost_domain::{AgentSession, Event, EventKind, Saying, State, TalkEvent};
 
-/// The way of one run to what is said to its agent.
+/// The way by which one run gets the words that are said to its agent.
 #[derive(Clone)]
 pub(crate) struct Steering {
     handle: EngineHandle,

@@ -1,4 +1,4 @@
-//! One turn: the goal or what was said, what the agent does about it, and the end. ACP v1, "Prompt turn".
+//! One turn: the prompt (the goal, or words that came meanwhile), the agent's requests and updates, and the end. ACP v1, "Prompt turn".
 
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
@@ -18,13 +18,13 @@ use provost_base::limits::{
 use provost_base::{Ttl, acp};
 use provost_domain::Saying;
 
-/// The code for a request that its asker has taken back. ACP v1, "Cancellation".
+/// The error code for a request that the agent has cancelled. ACP v1, "Cancellation".
 const TAKEN_BACK: i64 = -32_800;
 
-/// What an agent is asked in a turn.
+/// The prompt of one turn.
 pub(super) struct Prompt {
     texts: Vec<String>,
-    /// What of it was said to the agent while it ran.
+    /// The sayings in the prompt that came while the agent ran.
     sayings: Vec<Saying>,
 }
 
@@ -59,7 +59,7 @@ pub(super) struct Turn<'a> {
 /// The state of a turn that is under way.
 struct Open {
     prompt: u64,
-    /// Requests that are being judged, by their JSON-RPC ids in text.
+    /// Requests that are being judged, and their JSON-RPC ids as text.
     judged: JoinSet<(Asked, Verdict)>,
     waiting: HashMap<String, (Value, tokio::task::AbortHandle)>,
     /// Questions that wait for a person, with the results for the agent.
@@ -67,11 +67,11 @@ struct Open {
     unanswered: HashMap<String, (Value, tokio::task::AbortHandle)>,
     calls: Calls,
     mode_changes: usize,
-    /// The mode that an agent has told whose mode was not set.
+    /// The mode that the agent reports, if the daemon has set none.
     mode_told: Option<String>,
-    /// Whether what was said to the agent is not known to have reached it.
+    /// Whether it is unknown if the sayings of this turn have reached the agent.
     unheard: bool,
-    /// Until when the agent has to end a turn that was cancelled.
+    /// The moment by which the agent has to end a cancelled turn.
     cancelled: Option<Instant>,
 }
 
@@ -306,7 +306,7 @@ impl Turn<'_> {
     }
 }
 
-/// What is known of the latest calls of tools: a permission request may say less than the updates before it.
+/// The latest tool calls: a permission request may say less about its call than the updates before it.
 #[derive(Default)]
 struct Calls {
     known: HashMap<String, Value>,

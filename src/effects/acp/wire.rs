@@ -1,4 +1,4 @@
-//! JSON-RPC with an agent, a message a line. ACP v1, "Transports", stdio.
+//! JSON-RPC with an agent, one message on each line. ACP v1, "Transports", stdio.
 
 use std::collections::VecDeque;
 
@@ -9,20 +9,20 @@ use super::{Untold, clip, untold};
 use provost_base::limits::{ACP_BYTES_MAX, ACP_GARBAGE_LINES_MAX, ACP_LINE_BYTES_MAX, STREAM_LINE_BYTES_MAX};
 use provost_jail::{LiveOutput, OurEnd, Stream};
 
-/// The codes of JSON-RPC for a message that is none, and for a method that is not offered.
+/// The codes of JSON-RPC for an invalid message and for a method that is not offered.
 const NO_MESSAGE: i64 = -32_600;
 const NO_METHOD: i64 = -32_601;
-/// The member that lines of the daemon's own have in a run's output.
+/// The member that marks the daemon's own lines in a run's output.
 const OURS: &str = "provost";
-/// How much of a line that is no message is quoted.
+/// How much of a line that is no message is quoted, in bytes.
 const QUOTED: usize = 64;
-/// How much of an agent's own error is told, in bytes.
+/// How much of an agent's own error message is quoted, in bytes.
 const ERROR_TEXT_MAX: usize = 500;
 
-/// What an agent says to a request.
+/// An agent's answer to a request.
 pub(super) type Answer = Result<Value, RpcError>;
 
-/// An agent's own error.
+/// An error that an agent answers with.
 #[derive(Debug)]
 pub(super) struct RpcError {
     pub(super) code: i64,
@@ -45,14 +45,14 @@ impl RpcError {
     }
 }
 
-/// What an agent asks or tells of itself.
+/// A message from the agent.
 #[derive(Debug)]
 pub(super) enum Incoming {
-    /// It has answered the request with this number.
+    /// The answer to the request with this number.
     Answer(u64, Answer),
-    /// It asks for something.
+    /// A request.
     Request { id: Value, method: String, params: Value },
-    /// It tells something.
+    /// A notification.
     Told { method: String, params: Value },
 }
 
@@ -66,9 +66,9 @@ pub(super) struct Wire {
     garbage: usize,
     next: u64,
     session: Option<String>,
-    /// What came before the session's id was known.
+    /// Updates that came before the session's id was known.
     early: VecDeque<Value>,
-    /// What was not taken yet of what is to be sent.
+    /// Bytes to send that the agent has not taken yet.
     outgoing: Vec<u8>,
 }
 

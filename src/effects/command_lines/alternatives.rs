@@ -1,14 +1,14 @@
-//! Words that stand for several, of a loop, of braces or of a default value; and words that have an open part.
+//! Words that stand for several: of a loop, of braces, or of a default value; and words with an open part.
 #![forbid(unsafe_code)]
 
 use super::{OpenPart, ShellWord};
 use crate::budget::Budget;
 use provost_base::limits::WORD_CHOICES_MAX;
 
-/// What stands in a word for what is not known.
+/// The mark for an unknown part of a word.
 pub(super) const UNKNOWN: char = '\0';
 
-/// Begins, divides and ends the choices of a word. No text has these signs.
+/// The marks that begin, divide and end the choices of a word. No text has these signs.
 pub(super) const CHOICE: char = '\u{fdd0}';
 pub(super) const OR: char = '\u{fdd1}';
 pub(super) const CHOSEN: char = '\u{fdd2}';
@@ -17,7 +17,7 @@ fn is_mark(sign: char) -> bool {
     matches!(sign, CHOICE | OR | CHOSEN)
 }
 
-/// What stands in a word for one of these; for what is not known, if there are none.
+/// Combines words into one word with choices; without any word, the mark for an unknown part.
 pub(super) fn one_of(words: impl IntoIterator<Item = String>) -> String {
     let words: Vec<String> = words.into_iter().collect();
     match words.as_slice() {
@@ -27,7 +27,7 @@ pub(super) fn one_of(words: impl IntoIterator<Item = String>) -> String {
     }
 }
 
-/// The words that a word stands for. Of too many choices in one, what is chosen is not known.
+/// Returns the words that a word stands for. If one choice has too many alternatives, its value is unknown.
 pub(super) fn each_of(word: &str, budget: &mut Budget) -> Vec<String> {
     if !word.contains(is_mark) {
         return vec![word.to_owned()];
@@ -50,7 +50,7 @@ pub(super) fn each_of(word: &str, budget: &mut Budget) -> Vec<String> {
     done
 }
 
-/// What stands before the first choice of a word, what may be chosen, and what stands behind it.
+/// Returns the text before the first choice of a word, its alternatives, and the text behind it.
 fn first_choice(word: &str) -> Option<(&str, Vec<&str>, &str)> {
     let from = word.find(CHOICE)?;
     let inner = &word[from + CHOICE.len_utf8()..];
@@ -74,7 +74,7 @@ fn first_choice(word: &str) -> Option<(&str, Vec<&str>, &str)> {
 }
 
 impl ShellWord {
-    /// A word, as far as it is known.
+    /// Makes a word from a text, as far as the text is known.
     pub(crate) fn of(text: &str) -> Self {
         let open = open_part(text);
         match text.rsplit_once(UNKNOWN) {
@@ -84,7 +84,7 @@ impl ShellWord {
     }
 }
 
-/// The folder that a word names whose rest is open; `None` where all of it is known, or nothing of its beginning.
+/// Returns the folder of a word whose rest is open; `None` if the whole word is known, or nothing of its beginning.
 fn open_part(text: &str) -> Option<OpenPart> {
     let at = text.find(|sign: char| sign == UNKNOWN || "*?[".contains(sign))?;
     if at == 0 && text.starts_with(UNKNOWN) {
@@ -94,8 +94,8 @@ fn open_part(text: &str) -> Option<OpenPart> {
     Some(OpenPart { folder: folder.to_owned(), pattern: rest.replace(UNKNOWN, "**") })
 }
 
-/// What a loop's variable stands for: each of the words, or, of more than can be tried, what is in their folders. `None` for
-/// too many of those, too.
+/// Returns the value of a loop's variable: each of the words, or, if there are too many, any file in their folders. `None` if there
+/// are too many folders, too.
 pub(super) fn loop_value(words: &[String]) -> Option<String> {
     if words.len() <= WORD_CHOICES_MAX {
         return Some(one_of(words.iter().cloned()));

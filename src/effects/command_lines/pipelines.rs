@@ -1,18 +1,18 @@
-//! What commands hand to each other: names that one prints for a loop or for `xargs`, files whose text it prints for a
-//! shell, and the programs that one starts for each name.
+//! The data that commands hand to each other: names that a command prints for a loop or for `xargs`, files whose text it prints for a
+//! shell, and the programs that it starts for each name.
 #![forbid(unsafe_code)]
 
 use super::alternatives::one_of;
 use crate::programs::{SHELLS, is_loader};
 use provost_base::limits::{PATH_LEN_MAX, WORD_CHOICES_MAX};
 
-/// Options of `find` behind which a program stands.
+/// Options of `find` that a program follows.
 const STARTS: [&str; 4] = ["-exec", "-execdir", "-ok", "-okdir"];
 
-/// Programs that start another one for each name that they read.
+/// Programs that start another program for each name that they read.
 const FOR_EACH: [&str; 2] = ["xargs", "parallel"];
 
-/// Programs that one `find` starts, and that are looked at.
+/// How many programs of one `find` are looked at.
 const STARTS_MAX: usize = 8;
 
 fn name_of(word: &str) -> &str {
@@ -23,7 +23,7 @@ fn is_pattern(word: &str) -> bool {
     word.contains(['*', '?', '['])
 }
 
-/// Paths that a command prints, with patterns in them; none where that is not known.
+/// Returns the paths that a command prints, with patterns in them; empty if they are unknown.
 pub(super) fn names_of(words: &[String]) -> Vec<String> {
     let Some((name, words)) = words.split_first() else { return Vec::new() };
     let named = || words.iter().filter(|it| !it.starts_with('-')).take(WORD_CHOICES_MAX);
@@ -38,7 +38,7 @@ pub(super) fn names_of(words: &[String]) -> Vec<String> {
         "git" if words.first().is_some_and(|it| it == "ls-files") => {
             named().skip(1).map(|it| below(it, "**")).collect()
         }
-        // A list is as good as the names in it.
+        // A list that is printed counts by its own name.
         "cat" | "head" | "tail" | "echo" | "printf" | "expand_path" | "realpath" | "readlink" => {
             named().cloned().collect()
         }
@@ -46,14 +46,14 @@ pub(super) fn names_of(words: &[String]) -> Vec<String> {
     }
 }
 
-/// The folders that `find` looks through, with the names that it looks for.
+/// Returns the folders that `find` looks through, joined with the name that it looks for.
 fn found_by(words: &[String]) -> Vec<String> {
     let words: Vec<&String> =
         words.iter().skip_while(|it| matches!(it.as_str(), "-L" | "-H" | "-P")).collect();
     let folders = words.iter().take_while(|it| !it.starts_with(['-', '(', '!']));
     let folders: Vec<&str> = folders.take(WORD_CHOICES_MAX).map(|it| it.trim_end_matches('/')).collect();
     let mut names = words.iter().enumerate().filter(|(_, it)| matches!(it.as_str(), "-name" | "-iname"));
-    // Of several names, any may be meant.
+    // If `find` looks for several names, any name may be meant.
     let name = match (names.next(), names.next()) {
         (Some((at, _)), None) => words.get(at + 1).map_or("", |it| it.as_str()),
         _ => "",
@@ -63,7 +63,7 @@ fn found_by(words: &[String]) -> Vec<String> {
     folders.into_iter().map(|folder| format!("{folder}/**{name}")).collect()
 }
 
-/// The names as one word. Names that are longer than any path are none.
+/// Combines the names into one word. Drops names that are too long for a path.
 fn any_of(names: Vec<String>) -> String {
     one_of(names.into_iter().filter(|it| it.len() <= PATH_LEN_MAX / 16))
 }
@@ -72,13 +72,13 @@ fn names_of_all(fed: &[Vec<String>]) -> Vec<String> {
     fed.iter().flat_map(|words| names_of(words)).take(WORD_CHOICES_MAX).collect()
 }
 
-/// The names that commands of a pipe hand to the one behind them, as one word; `None` where they are not known.
+/// Returns the names that the commands of a pipe hand to the next one, as one word; `None` if they are unknown.
 pub(super) fn handed_on(fed: &[Vec<String>]) -> Option<String> {
     let names = names_of_all(fed);
     (!names.is_empty()).then(|| any_of(names))
 }
 
-/// What a line that is an argument of this command is given as its own arguments.
+/// Returns the arguments of a line that is itself an argument of this command, as one word.
 pub(super) fn given_by(words: &[String], fed: &[Vec<String>]) -> Option<String> {
     let words = &words[..words.len().min(WORD_CHOICES_MAX)];
     if words.iter().any(|it| FOR_EACH.contains(&name_of(it))) {
@@ -89,7 +89,7 @@ pub(super) fn given_by(words: &[String], fed: &[Vec<String>]) -> Option<String> 
     starts.then(|| any_of(names_of(&words[from..])))
 }
 
-/// The commands that a command starts for what it finds, or reads from the ones before it in a pipe.
+/// Returns the commands that a command starts for each file that it finds, or for the names that it reads from a pipe.
 pub(super) fn started_by(words: &[String], fed: &[Vec<String>]) -> Vec<Vec<String>> {
     let Some((name, arguments)) = words.split_first() else { return Vec::new() };
     match name_of(name) {
@@ -108,7 +108,7 @@ pub(super) fn started_by(words: &[String], fed: &[Vec<String>]) -> Vec<Vec<Strin
     }
 }
 
-/// What `find` starts for each file that it finds.
+/// Returns the commands that `find` starts for each file that it finds.
 fn executed(words: &[String]) -> Vec<Vec<String>> {
     let found = any_of(names_of(words));
     let begins = words.iter().enumerate().filter(|(_, it)| STARTS.contains(&it.as_str()));
@@ -119,7 +119,7 @@ fn executed(words: &[String]) -> Vec<Vec<String>> {
     begins.take(STARTS_MAX).map(command).collect()
 }
 
-/// What `xargs` starts, with the names that it reads, if that is an interpreter or one of the files.
+/// Returns the command that `xargs` starts, with the names that it reads, if that is an interpreter or one of the files.
 fn for_each(words: &[String], fed: &[Vec<String>]) -> Option<Vec<String>> {
     let names = handed_on(fed)?;
     let option = words.iter().position(|it| it.starts_with("-I"));
@@ -139,8 +139,8 @@ fn for_each(words: &[String], fed: &[Vec<String>]) -> Option<Vec<String>> {
     Some(command)
 }
 
-/// Words of the commands before it in a pipe, for an interpreter that reads its script from there: some are files whose text
-/// it gets. With an option that has one of the letters `code`, it reads none.
+/// Returns words of the commands before this one in a pipe, for an interpreter that reads its script from there: some are files
+/// whose text it gets. With an option that has one of the letters `code`, it reads no script.
 fn read_by(words: &[String], code: &str, fed: &[Vec<String>]) -> Vec<String> {
     let is_reading = words.iter().all(|it| it.starts_with('-')) || words.iter().any(|it| it == "-s");
     let is_code = |it: &String| {

@@ -3,10 +3,10 @@
 
 use provost_base::limits::BRACES_AHEAD_MAX;
 
-/// What is still to be read of a text.
+/// The part of a text that has not been read yet.
 pub(super) type Rest<'a> = std::iter::Peekable<std::str::Chars<'a>>;
 
-/// What stands between a bracket and the one that closes it.
+/// Returns the text between an opening bracket, which was read, and the bracket that closes it.
 pub(super) fn balanced(rest: &mut Rest<'_>) -> String {
     let (mut inner, mut open) = (String::new(), 0_usize);
     for next in rest.by_ref() {
@@ -23,7 +23,7 @@ pub(super) fn balanced(rest: &mut Rest<'_>) -> String {
     inner.split_off(inner.len().min(1))
 }
 
-/// What stands between `${`, which was read, and the brace that closes it.
+/// Returns the text between `${`, which was read, and the brace that closes it.
 pub(super) fn braced(rest: &mut Rest<'_>) -> String {
     let (mut inner, mut open) = (String::new(), 0_usize);
     for next in rest.by_ref() {
@@ -38,7 +38,7 @@ pub(super) fn braced(rest: &mut Rest<'_>) -> String {
     inner
 }
 
-/// A variable's name and the word that stands for its value where it has none, or takes its place.
+/// Returns a variable's name, and the word that stands for its value where it has none, or takes its place.
 pub(super) fn default_of(inner: &str) -> Option<(&str, &str)> {
     let end = inner.find(|sign: char| !(sign.is_ascii_alphanumeric() || sign == '_'))?;
     let (name, rest) = inner.split_at(end);
@@ -46,13 +46,13 @@ pub(super) fn default_of(inner: &str) -> Option<(&str, &str)> {
     (!name.is_empty()).then_some((name, default))
 }
 
-/// What follows a brace without a blank: choices have none.
+/// Returns the text that follows a brace up to the first blank or operator: choices have none.
 pub(super) fn ahead_of(rest: &Rest<'_>) -> String {
     let is_in = |sign: &char| !(sign.is_whitespace() || ";|&".contains(*sign));
     rest.clone().take(BRACES_AHEAD_MAX).take_while(is_in).collect()
 }
 
-/// What stands in `$'…'`, whose beginning was read.
+/// Returns the text in `$'…'`, whose beginning was read.
 pub(super) fn unescaped(rest: &mut Rest<'_>) -> String {
     let mut text = String::new();
     while let Some(next) = rest.next().filter(|it| *it != '\'') {
@@ -73,7 +73,7 @@ pub(super) fn unescaped(rest: &mut Rest<'_>) -> String {
     text
 }
 
-/// A sign by its number.
+/// Reads a sign that is written as a number.
 fn coded(rest: &mut Rest<'_>, first: Option<char>, radix: u32, most: usize) -> Option<char> {
     let mut number = first.and_then(|it| it.to_digit(radix)).unwrap_or_default();
     for _ in usize::from(first.is_some())..most {

@@ -5,17 +5,17 @@ use crate::budget::Budget;
 use crate::programs::{LOADED_FROM, OPTIONS_IN};
 use provost_base::limits::VALUES_TIMES_MAX;
 
-/// Values of a settings file that are command lines or words of one, by the names of their keys; in JSON, TOML and YAML
-/// alike, without a parser for each: a value that is missed is one that such a name does not stand before.
+/// Returns the values of a settings file that are command lines or words of one, by the names of their keys; in JSON, TOML and YAML
+/// alike, without a parser for each. A value is missed only if no such name stands before it.
 ///
-/// With `paths`, a path by itself is a program: so it is in settings of editors.
+/// With `paths`, a path by itself counts as a program, as in settings of editors.
 pub(crate) fn values(text: &str, paths: bool, budget: &mut Budget) -> Vec<String> {
     let mut found = Vec::new();
-    // The folder in which what stands beside it is started, before it or behind it, and the last other line.
+    // The folder in which the program beside it starts, whose key may stand before or behind it; and the last other line.
     let (mut folder, mut last) = (String::new(), String::new());
-    // A program and its arguments, which stand beside each other in either order.
+    // A program and its arguments, whose keys stand beside each other in either order.
     let (mut program, mut arguments) = ("args".to_owned(), String::new());
-    // Each value is a part of the text, and may be so to many keys.
+    // Each value is a part of the text, and may belong to many keys.
     let mut left = VALUES_TIMES_MAX * (text.len() + VALUES_TIMES_MAX);
     for (at, _) in text.match_indices([':', '=']) {
         let before = text[..at].trim_end_matches([' ', '\t']);
@@ -45,7 +45,7 @@ pub(crate) fn values(text: &str, paths: bool, budget: &mut Budget) -> Vec<String
             }
             "command" | "path" => {
                 program = value;
-                // A name with blanks in it, or a line.
+                // Also the whole value in quotes: it is a name with blanks in it, or a line.
                 let whole = Some(quoted(&program)).filter(|_| program.contains(' '));
                 [program.clone(), format!("{program} {arguments}")].into_iter().chain(whole).collect()
             }
@@ -69,7 +69,7 @@ pub(crate) fn values(text: &str, paths: bool, budget: &mut Budget) -> Vec<String
     found
 }
 
-/// The value behind a key whose sign stands here, and how much was looked at for it.
+/// Returns the value behind the key whose sign is at `at`, and how many bytes were looked at.
 fn value_at(text: &str, at: usize) -> (String, usize) {
     let value = text[at + 1..].trim_start_matches([' ', '\t']);
     if let Some(list) = value.strip_prefix('[') {
@@ -84,7 +84,7 @@ fn value_at(text: &str, at: usize) -> (String, usize) {
         let line = value.lines().next().unwrap_or_default();
         return (line.trim_end_matches([',', ' ', '\r']).to_owned(), line.len());
     }
-    // How far the line's first letter is in, for what follows it further in.
+    // The indent of a line's first letter, to find the lines that belong to it.
     let indent = |line: &str| line.len() - line.trim_start_matches([' ', '-']).len();
     let line_of_key = text[..at].rfind('\n').map_or(0, |it| it + 1);
     let (is_list, far) = (value.starts_with(['\n', '\r']), indent(&text[line_of_key..at]));
@@ -98,10 +98,10 @@ fn value_at(text: &str, at: usize) -> (String, usize) {
     (inner.join(if is_list { " " } else { "\n" }), seen)
 }
 
-/// Keys of folders in which programs are started.
+/// Keys whose values are the folders in which programs start.
 const FOLDERS: [&str; 5] = ["cwd", "root", "workdir", "workingDirectory", "working_directory"];
 
-/// Everything in a settings file that stands in quotes or behind a name, as lines.
+/// Returns as lines every text in a settings file that stands in quotes or behind a name.
 pub(crate) fn all_values(text: &str, budget: &mut Budget) -> Vec<String> {
     if !budget.read(2 * text.len()) {
         return Vec::new();
@@ -143,7 +143,7 @@ fn quoted(word: &str) -> String {
     format!("\"{}\"", word.replace('\\', "\\\\").replace('"', "\\\""))
 }
 
-/// The strings of a list, up to where it ends, or so many; and how much was looked at.
+/// Returns the strings of a list, up to its end or to `most` strings, and how many bytes were looked at.
 fn strings(text: &str, end: char, most: usize) -> (Vec<String>, usize) {
     let (mut found, mut rest) = (Vec::new(), text.chars());
     while found.len() < most

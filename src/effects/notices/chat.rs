@@ -1,5 +1,5 @@
-//! Chats: a text with a link. No person is mentioned, no link but ours is one, and nothing that an agent wrote is
-//! markup: it stands in a block of code, in which no chat looks for any of these.
+//! Chats: a text with a link. The text mentions no person, its only link is ours, and no text of an agent is
+//! markup: agents' texts stand in a block of code, in which no chat looks for mentions, links or markup.
 
 use serde_json::json;
 
@@ -7,31 +7,31 @@ use super::Request;
 use super::told::{Told, UNCHECKED};
 use provost_base::limits::NOTICE_TEXT_CHARS_MAX;
 
-/// Slack's own escapes. What begins with `<` would be a link or a mention.
+/// Makes a message with Slack's own escapes. A text that begins with `<` would be a link or a mention.
 pub(super) fn slack(told: &Told) -> Request {
     let escape = |text: &str| text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
     let link = |url: &str, name: &str| format!("<{url}|{}>", escape(name));
     let text = text(told, escape, link);
-    // `parse: none` keeps Slack from looking for names and addresses in what is not marked as one.
+    // `parse: none` keeps Slack from looking for names and addresses in plain text.
     body(&json!({
         "text": text, "parse": "none", "link_names": false, "mrkdwn": true, "unfurl_links": false, "unfurl_media": false,
     }))
 }
 
-/// Discord's Markdown; mentions are off for the whole message, and so are previews of links (flag 4).
+/// Makes a message in Discord's Markdown; mentions are off for the whole message, and so are previews of links (flag 4).
 pub(super) fn discord(told: &Told) -> Request {
     let text = text(told, markdown, |url, name| format!("[{}]({url})", markdown(name)));
     body(&json!({ "content": text, "allowed_mentions": { "parse": [] }, "flags": 4 }))
 }
 
-/// Mattermost's Markdown. It looks for mentions in every text, so that no `@` is left.
+/// Makes a message in Mattermost's Markdown. Mattermost looks for mentions in every text, so each `@` is replaced.
 pub(super) fn mattermost(told: &Told) -> Request {
     let escape = |text: &str| markdown(&text.replace('@', "(at)"));
     let text = text(told, escape, |url, name| format!("[{}]({url})", markdown(name)));
     body(&json!({ "text": text }))
 }
 
-/// Every sign that Markdown may act upon, behind a backslash. An address is none where its colon is.
+/// Puts a backslash before every sign that Markdown may act upon, also the colon, without which an address is no link.
 fn markdown(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -43,8 +43,8 @@ fn markdown(text: &str) -> String {
     out
 }
 
-/// The whole text: the link and the facts come first. What is too long is cut at the end, where agents' words are, and a
-/// block of code is closed all the same.
+/// Returns the whole text: the link and the facts come first. A text that is too long is cut at its end, where agents' words are,
+/// and a block of code is closed all the same.
 fn text(told: &Told, escape: impl Fn(&str) -> String, link: impl Fn(&str, &str) -> String) -> String {
     let mut lines = vec![escape(&told.title)];
     lines.extend(told.facts.iter().map(|it| escape(it)));
@@ -62,7 +62,7 @@ fn text(told: &Told, escape: impl Fn(&str) -> String, link: impl Fn(&str, &str) 
     whole
 }
 
-/// Within code nothing is markup but its end. Slack reads its escapes there, too, and Mattermost is trusted with no `@`.
+/// Escapes the end of a block of code, the only markup within it. Slack reads its escapes there, too, and `@` is replaced for Mattermost.
 fn escape_in_code(text: &str, escape: &impl Fn(&str) -> String) -> String {
     let reads_entities = escape("<") == "&lt;";
     let leaves_no_at = !escape("@").contains('@');

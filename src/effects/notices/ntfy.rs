@@ -1,4 +1,4 @@
-//! ntfy: a text with headers. The only action is to look: an action of kind `http` would answer without a person.
+//! ntfy: a text with headers. The only action opens the link: an action of kind `http` would answer without a person.
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
@@ -34,7 +34,7 @@ pub(super) fn request(notice: &OutgoingNotice, told: &Told, token: Option<&Secre
     (headers, text.into_bytes())
 }
 
-/// A text as a header carries it: other letters than ASCII as RFC 2047 writes them, which ntfy reads.
+/// Returns a text in the form of a header: letters outside of ASCII as RFC 2047 writes them, which ntfy reads.
 fn header(text: &str) -> String {
     match text.bytes().all(|it| matches!(it, b' '..=b'~')) {
         true => text.to_owned(),
@@ -42,7 +42,7 @@ fn header(text: &str) -> String {
     }
 }
 
-/// 3 is usual, 4 is high, 5 is the highest, which rings through silence: no question of an agent's does that.
+/// Returns the priority: 3 is usual, 4 is high. 5 rings through silence, and no agent's question gets it.
 fn priority(notice: &OutgoingNotice) -> u8 {
     match (&notice.about, notice.kind) {
         (NoticeAbout::Approval(_), NoticeKind::Answered) => 2,

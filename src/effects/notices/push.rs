@@ -1,8 +1,8 @@
-//! Messages to browsers by their push services, by hand: RFC 8030, 8291 and 8292.
+//! Messages to browsers by their push services, without a library: RFC 8030, 8291 and 8292.
 //!
-//! A push service learns that this daemon has something for this browser, when, and until when; not what. The
-//! address of a browser comes from the browser, so that it is checked before each message: a push service of the
-//! list, over TLS, at a public address. Anything else would be a request that a stranger has written.
+//! A push service learns that this daemon has a message for this browser, when, and until when; not its content. The
+//! browser itself names the address, so the daemon checks it before each message: a push service of the
+//! list, over TLS, at a public address. Any other address would let a stranger direct the daemon's requests.
 
 mod message;
 mod seal;
@@ -19,10 +19,10 @@ use provost_vault::Vault;
 pub use seal::{Agreed, Recipient, seal, seal_with};
 pub use vapid::ServerKey;
 
-/// The port of every push service that is not added by the configuration.
+/// The port of the usual push services; the configuration may name others.
 const PORT: u16 = 443;
 
-/// Push services of browsers: of Chrome and what is made of it, of Safari, Firefox and Edge. A dot at the beginning
+/// The push services of browsers: Chrome and its derivatives, Safari, Firefox and Edge. A dot at the beginning
 /// stands for any name before it.
 const SERVICES: [&str; 4] =
     ["fcm.googleapis.com", ".push.apple.com", ".push.services.mozilla.com", ".notify.windows.com"];
@@ -30,11 +30,11 @@ const SERVICES: [&str; 4] =
 /// Messages to browsers, as the configuration has them.
 #[derive(Clone)]
 pub struct PushSending {
-    /// Who push services can turn to; a sentence where there is none.
+    /// The contact for push services, or a sentence that says why it is missing.
     pub subject: Result<String, String>,
-    /// Push services beside the usual ones.
+    /// Push services in addition to the usual ones.
     pub hosts: Vec<Destination>,
-    /// The authority of those, as PEM, where it is not a public one; a sentence where its file cannot be read.
+    /// The authority of those services, as PEM, if it is not a public one; a sentence if its file cannot be read.
     pub authority: Result<Option<String>, String>,
 }
 
@@ -44,11 +44,11 @@ impl Default for PushSending {
     }
 }
 
-/// Said where no setting names a subject.
+/// The sentence for a configuration that names no subject.
 pub const NO_SUBJECT: &str = "push services want to know whom they can turn to: set `subject` in [push], such as \
     \"mailto:you@example.org\", and then: provost daemon reload";
 
-/// Where a message goes.
+/// The destination of a message.
 pub(super) struct Service {
     to: WebAddress,
     at: Option<IpAddr>,
@@ -56,18 +56,18 @@ pub(super) struct Service {
 }
 
 impl PushSending {
-    /// Whether messages may go to an address.
+    /// Checks whether messages may go to an address.
     ///
     /// # Errors
-    /// Why none may, in words that quote the host alone.
+    /// The reason why no message may go there, in words that quote the host alone.
     pub fn check(&self, endpoint: &str) -> Result<(), String> {
         self.service(endpoint).map(drop)
     }
 
-    /// The push service of an address, if messages may go there.
+    /// Returns the push service of an address, if messages may go there.
     ///
     /// # Errors
-    /// Why none may, in words that quote the host alone.
+    /// The reason why no message may go there, in words that quote the host alone.
     pub(super) fn service(&self, endpoint: &str) -> Result<Service, String> {
         let to = WebAddress::parse(endpoint).map_err(|why| format!("the browser's address {why}"))?;
         if !to.tls() {
@@ -95,15 +95,15 @@ impl PushSending {
     }
 }
 
-/// Why a message was not sent.
+/// The reason why a message was not sent.
 pub(super) enum Unsent {
-    /// It may be sent later.
+    /// The message may be sent later.
     Later(String),
-    /// This browser gets none any more, until it is subscribed again.
+    /// The browser gets no more messages until it subscribes again.
     Never(&'static str),
 }
 
-/// Said of browsers that were subscribed with a key that is gone.
+/// The sentence for browsers that subscribed with a key that is gone.
 const OTHER_KEY: &str = "it was subscribed with another key of the daemon than the present one";
 
 /// Sends one notice to one browser.

@@ -1,4 +1,4 @@
-//! What one address is owed, and when each is tried next.
+//! The notices that one address is owed, and the time of the next attempt at each.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -12,11 +12,11 @@ use provost_base::limits::{NOTICE_NEWS_MS_MIN, NOTICE_WAITS_MS};
 #[derive(Default)]
 pub(super) struct Queue {
     waiting: BTreeMap<EffectId, Waiting>,
-    /// Attempts at the address that failed one after the other, over all notices.
+    /// Attempts at the address that have failed in a row, over all notices.
     failures: usize,
-    /// The wait after the last of them.
+    /// The wait after the last failure.
     pause: Option<Pause>,
-    /// Whether the address has said that it wants nothing any more.
+    /// Whether the address has said that it wants no more notices.
     gone: bool,
 }
 
@@ -24,24 +24,24 @@ pub(super) struct Queue {
 struct Pause {
     since: Instant,
     until: Instant,
-    /// Whether the address has asked for it.
+    /// Whether the address has asked for the wait.
     asked: bool,
 }
 
 struct Waiting {
-    /// How often the address did not take it.
+    /// How many times the address refused this notice.
     refused: usize,
     due: Instant,
 }
 
-/// The wait after so many failures.
+/// Returns the wait after so many failures.
 fn wait(failures: usize) -> Duration {
     let at = failures.saturating_sub(1).min(NOTICE_WAITS_MS.len() - 1);
     Duration::from_millis(NOTICE_WAITS_MS[at])
 }
 
 impl Queue {
-    /// One more is owed. An address that has failed is tried again sooner for it, unless it has just been, or has asked for time.
+    /// Adds a notice. An address that has failed is tried again sooner for it, unless it has just been tried, or has asked for time.
     pub(super) fn add(&mut self, effect: EffectId, now: Instant) {
         self.waiting.insert(effect, Waiting { refused: 0, due: now });
         if let Some(pause) = self.pause.as_mut().filter(|it| !it.asked) {
@@ -54,23 +54,23 @@ impl Queue {
         self.waiting.remove(&effect);
     }
 
-    /// When there is something to do; `None` while nothing is owed.
+    /// Returns the time of the next attempt; `None` while nothing is owed.
     pub(super) fn due(&self) -> Option<Instant> {
         let first = self.waiting.values().map(|it| it.due).min()?;
         Some(self.pause.as_ref().map_or(first, |pause| first.max(pause.until)))
     }
 
-    /// The oldest that is due.
+    /// Returns the oldest notice that is due.
     pub(super) fn next(&self, now: Instant) -> Option<EffectId> {
         self.waiting.iter().find(|(_, it)| it.due <= now).map(|(effect, _)| *effect)
     }
 
-    /// The address takes requests.
+    /// Notes that the address takes requests.
     pub(super) fn answers(&mut self) {
         (self.failures, self.pause) = (0, None);
     }
 
-    /// It takes none at present; it may say for how long.
+    /// Notes that the address takes no request at present; it may have said for how long.
     pub(super) fn is_down(&mut self, effect: EffectId, asked: Option<Duration>, now: Instant) {
         self.failures += 1;
         let until = now + asked.unwrap_or_default().max(wait(self.failures));
@@ -80,7 +80,7 @@ impl Queue {
         }
     }
 
-    /// It does not take this one; the others go on.
+    /// Notes that the address refuses this notice; the others go on.
     pub(super) fn put_off(&mut self, effect: EffectId, now: Instant) {
         if let Some(it) = self.waiting.get_mut(&effect) {
             it.refused += 1;
@@ -88,14 +88,14 @@ impl Queue {
         }
     }
 
-    /// This one is not to be sent before a moment.
+    /// Puts off a notice until the given moment.
     pub(super) fn put_off_for(&mut self, effect: EffectId, until: Instant) {
         if let Some(it) = self.waiting.get_mut(&effect) {
             it.due = until;
         }
     }
 
-    /// It wants nothing any more: all that is owed comes up, to be given up.
+    /// Notes that the address wants no more notices: all notices become due, to be given up.
     pub(super) fn is_gone_now(&mut self, now: Instant) {
         self.begin_again(now);
         self.gone = true;
@@ -105,7 +105,7 @@ impl Queue {
         self.gone
     }
 
-    /// The configuration was read again: everything is tried once more.
+    /// Makes every notice due, after the configuration was read again.
     pub(super) fn begin_again(&mut self, now: Instant) {
         self.answers();
         self.gone = false;

@@ -1,4 +1,4 @@
-//! A notice in words for people, and where it leads. Every text here may have come from an agent in part: no control character is
+//! A notice in words for people, and its link. Every text here may come from an agent in part: no control character is
 //! left in it, and each service escapes it in its own way.
 
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
@@ -8,15 +8,15 @@ use provost_domain::{ApprovalFacts, NoticeAbout, NoticeKind, NoticeWords, Outgoi
 
 /// A notice as people read it.
 pub(super) struct Told {
-    /// One line that says it all.
+    /// One line that sums up the notice.
     pub(super) title: String,
-    /// What the daemon knows, a line each.
+    /// The daemon's own facts, one on each line.
     pub(super) facts: Vec<String>,
-    /// The commands that lead on, a line each.
+    /// The commands for the next step, one on each line.
     pub(super) commands: Vec<String>,
-    /// The page that leads on, and what it is called.
+    /// The page for the next step: its address and its name.
     pub(super) link: Option<(String, String)>,
-    /// What agents wrote.
+    /// The texts that agents wrote.
     pub(super) words: Vec<NoticeWords>,
     /// The kind of event, for programs.
     pub(super) event: &'static str,
@@ -24,7 +24,7 @@ pub(super) struct Told {
     pub(super) repository: String,
 }
 
-/// What stands before texts of agents.
+/// The line before texts of agents.
 pub(super) const UNCHECKED: &str = "In the agent's own words, unchecked:";
 
 /// Longest name of a repository that is shown, in bytes.
@@ -58,13 +58,13 @@ impl Told {
         }
     }
 
-    /// Facts and commands as lines of plain text.
+    /// Returns facts and commands as lines of plain text.
     pub(super) fn lines(&self) -> Vec<String> {
         self.facts.iter().cloned().chain(self.commands.iter().map(|it| format!("$ {it}"))).collect()
     }
 }
 
-/// What a notice says, apart from where it goes.
+/// The contents of a notice, without its destination.
 struct Said {
     title: String,
     facts: Vec<String>,
@@ -116,7 +116,7 @@ fn settled(facts: &ApprovalFacts, outcome: &str) -> Said {
     }
 }
 
-/// Who asks, for what.
+/// Returns the asker and the request, as facts.
 fn about(facts: &ApprovalFacts) -> Vec<String> {
     let what = match &facts.worker {
         Some(worker) => format!("a task for worker {worker}"),
@@ -184,12 +184,12 @@ fn sample() -> Said {
     }
 }
 
-/// The page of exactly this question: it says so if another one waits under the number by then.
+/// Returns the page of exactly this question: if another one waits under the number by then, the page says so.
 fn approval_path(facts: &ApprovalFacts) -> String {
     format!("/a/{}?d={}", facts.approval, digest_of(facts))
 }
 
-/// The beginning of the digest, as a person compares it.
+/// Returns the beginning of the digest, as a person compares it.
 pub(super) fn digest_of(facts: &ApprovalFacts) -> String {
     facts.shown.to_string().chars().take(6).collect()
 }
@@ -202,14 +202,14 @@ pub(super) fn risk(risk: Risk) -> &'static str {
     }
 }
 
-/// A moment to the minute, in UTC: the reader may be anywhere.
+/// Returns a moment to the minute, in UTC: the reader may be anywhere.
 fn minute(at: Timestamp) -> String {
     let text = at.rfc3339();
     let day = text.get(..10).unwrap_or_default();
     format!("{day} {} UTC", text.get(11..16).unwrap_or_default())
 }
 
-/// A text in one line, in which nothing hides.
+/// Returns a text in one line, without hidden signs.
 pub(super) fn one_line(text: &str) -> String {
     visible(&text.replace(['\n', '\t'], " "))
 }

@@ -12,15 +12,15 @@ use provost_base::limits::NOTICE_BODY_BYTES_MAX;
 use provost_base::{Secret, Timestamp};
 use provost_domain::{ApprovalFacts, NoticeAbout, OutgoingNotice};
 
-/// Before each key, as its owner hands it out.
+/// The prefix of each key, as its owner hands it out.
 const PREFIX: &str = "whsec_";
 /// Shortest and longest key, in bytes.
 const KEY_BYTES: std::ops::RangeInclusive<usize> = 24..=64;
 
-/// The request for one attempt.
+/// Makes the request for one attempt.
 ///
 /// # Errors
-/// A key cannot be used; the sentence quotes nothing of it.
+/// A key cannot be used; the sentence quotes no part of it.
 pub(super) fn request(
     notice: &OutgoingNotice,
     told: &Told,
@@ -38,11 +38,11 @@ pub(super) fn request(
     Ok((headers, body))
 }
 
-/// The header `webhook-signature`: one signature for each key, so that a receiver with either of two is content while one takes the
-/// other's place.
+/// Returns the header `webhook-signature`: one signature for each key, so that a receiver with either of two keys accepts it while
+/// one replaces the other.
 ///
 /// # Errors
-/// There is no key, or one is not `whsec_` and 24 to 64 bytes in Base64.
+/// No key is given, or one is not `whsec_` and 24 to 64 bytes in Base64.
 pub fn signatures(keys: &[Secret], id: &str, seconds: u64, body: &[u8]) -> Result<String, String> {
     if keys.is_empty() {
         return Err("it has no key that signs: name one in `keys`".into());
@@ -93,7 +93,7 @@ fn body(notice: &OutgoingNotice, told: &Told) -> Vec<u8> {
     if whole.len() <= NOTICE_BODY_BYTES_MAX {
         return whole.into_bytes();
     }
-    // Texts of agents give way: what the daemon knows has a bound of its own.
+    // Texts of agents are left out: the daemon's own facts have a bound of their own.
     data["words"] = json!({ "note": "left out, since they are too long", "texts": {} });
     text(&data).into_bytes()
 }

@@ -1,4 +1,4 @@
-//! Folders whose files a line runs without naming each: by a pattern, or by a name that is not known.
+//! Folders whose files a line runs without naming each: by a pattern, or by an unknown name.
 
 use std::path::{Path, PathBuf};
 
@@ -12,8 +12,8 @@ use provost_jail::Missing;
 use provost_system::is_run_itself;
 
 impl Seeker<'_> {
-    /// Has such a folder held as a whole, wherever it may be. Where it is missing, or the worker is to work in it, a change of
-    /// what fits is reported.
+    /// Holds such a folder as a whole, at each place where it may be. If it is missing, or if the worker is to work in it, changes of
+    /// files that fit the pattern are reported.
     pub(super) fn open_part(&mut self, open: &OpenPart, way: CommandContext<'_>, run: LaunchMode) {
         let is_here = plain_path(Path::new(&open.folder)).as_os_str().is_empty();
         let elsewhere = way.bases.iter().map(PathBuf::as_path).filter(|it| !is_here && *it != way.at);
@@ -30,14 +30,14 @@ impl Seeker<'_> {
         }
         let folder = self.at(way.at, &open.folder);
         if !is_there && folder.symlink_metadata().is_err() {
-            // A worker could bring it, with what is to be run.
+            // A worker could create the folder, with files that the line would run.
             self.told_in(folder, &open.pattern);
         }
     }
 
     fn held_whole(&mut self, folder: PathBuf, pattern: &str, way: CommandContext<'_>, run: LaunchMode) {
         let is_worked_in = self.is_worked_in(&folder);
-        // What of it is run may lead to more. Where all kinds of files lie, a list or a text is no script.
+        // The files that the line runs may lead to more. In a mixed folder, a list or a text counts as no script.
         let entries = std::fs::read_dir(&folder).into_iter().flatten().flatten().take(SETTINGS_READ_MAX);
         for entry in entries {
             let (file, name) = (entry.path(), entry.file_name());
@@ -70,8 +70,8 @@ impl Seeker<'_> {
         }
     }
 
-    /// Files that a text in another language than a shell's names: what can be run or loaded of them is held, and of the
-    /// others a change is reported.
+    /// Adds the files that a text in another language than a shell's names: those that can be run or loaded are held, and changes of
+    /// the others are reported.
     pub(super) fn words_of(&mut self, text: &str, folders: &[&Path]) {
         if !self.budget.read(text.len()) {
             return;
@@ -92,7 +92,7 @@ impl Seeker<'_> {
         }
     }
 
-    /// What an interpreter's option has it run: code, or a line, which is read by itself unless it is a program's path.
+    /// Adds the value of an interpreter's option that is code, or a line; a line is read elsewhere unless it is a program's path.
     pub(super) fn inline(&mut self, name: &str, code: Option<&ShellWord>, way: CommandContext<'_>) {
         let Some(word) = code else { return };
         if is_loader(name) {
@@ -102,7 +102,7 @@ impl Seeker<'_> {
         }
     }
 
-    /// Files that code of an interpreter's, in a command line, names, if it runs some.
+    /// Adds the files that an interpreter's code in a command line names, if the code runs any.
     fn code(&mut self, code: &str, way: CommandContext<'_>) {
         const RUNS: [&str; 10] =
             ["dofile", "eval", "exec", "import", "popen", "Popen", "require", "runpy", "spawn", "system"];

@@ -1,5 +1,5 @@
-//! Finds what interpreters, and programs that run others, run or load: scripts, modules, and what
-//! is loaded before them.
+//! Finds the files that interpreters, and programs that start others, run or load: scripts, modules, and the files
+//! that are loaded before them.
 
 use std::path::{Path, PathBuf};
 
@@ -11,10 +11,10 @@ use provost_base::later::is_module;
 use provost_jail::Missing;
 use provost_system as system;
 
-/// Words of interpreters of their own, before the script: `deno run`, `tsx watch`.
+/// Subcommands of interpreters, before the script: `deno run`, `tsx watch`.
 const OWN_WORDS: [&str; 4] = ["run", "serve", "test", "watch"];
 
-/// Whether an option's value is code: `bash -e script` has none.
+/// Checks whether an option's value is code: `bash -e script` has none.
 fn is_code(name: &str, option: &str) -> bool {
     match name {
         _ if SHELLS.contains(&name) => !option.starts_with('-') && option.contains('c'),
@@ -25,8 +25,8 @@ fn is_code(name: &str, option: &str) -> bool {
 }
 
 impl Seeker<'_> {
-    /// What a program runs that is there to run another one. Which of its words are values of options is known of some that
-    /// say `run`; of the others the first one counts that can be a program.
+    /// Adds the program that a wrapper starts. For wrappers that say `run`, the options with values are known; for
+    /// the others, the first word counts that can be a program.
     pub(super) fn wrapped(&mut self, words: &[ShellWord], way: CommandContext<'_>) {
         let (mut is_next, mut is_value) = (false, false);
         for (from, word) in words.iter().enumerate() {
@@ -57,7 +57,7 @@ impl Seeker<'_> {
             if is_known || is_path && (is_line || self.is_run_itself(word, way)) {
                 return self.started(word, &words[from + 1..], way);
             }
-            // `npx ./tool` runs what the folder's own settings name.
+            // `npx ./tool` runs the program that the folder's own settings name.
             if is_path && self.resolved(text, way).is_none() {
                 self.loaded(text, way);
             }
@@ -72,10 +72,10 @@ impl Seeker<'_> {
         })
     }
 
-    /// What the arguments have an interpreter run: a script, or a module; and what they
-    /// have it load before that.
+    /// Adds the script or module that the arguments make an interpreter run, and the files that
+    /// it loads before that.
     pub(super) fn interpreted(&mut self, name: &str, words: &[ShellWord], way: CommandContext<'_>) {
-        // What a script has tested or looked through is free to change.
+        // Files that a script only tests or checks may change.
         let looks = |it: &ShellWord| match it.text.as_str() {
             "test" | "--test" | "--check" => true,
             "-l" => name.starts_with("php"),
@@ -93,7 +93,7 @@ impl Seeker<'_> {
                     }
                     return;
                 }
-                // It looks at the script, and runs nothing.
+                // The option makes the shell check the script without running it.
                 Some("n") if SHELLS.contains(&name) => return,
                 Some(option) if is_code(name, option) => return self.inline(name, words.next(), way),
                 Some(option) if LOAD_OPTIONS.contains(&option) => {
@@ -111,7 +111,7 @@ impl Seeker<'_> {
                 }
                 None => {
                     let script = self.resolved(text, way);
-                    // An option's value, as in `bash -o pipefail script`, or a word of the interpreter's own.
+                    // This is an option's value, as in `bash -o pipefail script`, or a subcommand of the interpreter.
                     let is_other = is_value || OWN_WORDS.contains(&text);
                     if is_other && script.is_none() && !text.contains(['/', '.']) && words.peek().is_some() {
                         is_value = false;
@@ -137,13 +137,13 @@ impl Seeker<'_> {
         }
     }
 
-    /// Options of an interpreter that stand in a variable: `NODE_OPTIONS=--import=./x.mjs`.
+    /// Adds the findings of an interpreter's options in a variable: `NODE_OPTIONS=--import=./x.mjs`.
     pub(super) fn options_in(&mut self, name: &str, value: &str, way: CommandContext<'_>) {
         let words: Vec<ShellWord> = value.split_whitespace().map(ShellWord::of).collect();
         self.interpreted(name, &words, way);
     }
 
-    /// A file as interpreters find it by a word: itself, or with an end of its own that is left out. `None` where there is none.
+    /// Returns the file that an interpreter finds for a word: the word itself, or with an extension added. `None` if there is none.
     fn resolved(&mut self, text: &str, way: CommandContext<'_>) -> Option<String> {
         if text.is_empty() {
             return None;
@@ -153,7 +153,7 @@ impl Seeker<'_> {
         })
     }
 
-    /// A folder of modules, or a module, if it is one.
+    /// Adds a folder of modules, or a module, if the word is one.
     fn loaded(&mut self, text: &str, way: CommandContext<'_>) {
         let text = text.strip_prefix("file://").unwrap_or(text);
         let text = self.resolved(text, way).unwrap_or_else(|| text.to_owned());
@@ -170,12 +170,12 @@ impl Seeker<'_> {
         }
     }
 
-    /// A module of Python's, by its name: looked for where the interpreter is started, before anywhere else.
+    /// Adds a Python module by its name: the interpreter looks in its start folder before anywhere else.
     fn module(&mut self, name: &str, way: CommandContext<'_>) {
         let first = name.split('.').next().unwrap_or_default();
         let (folder, file) = (way.at.join(first), way.at.join(format!("{first}.py")));
         if folder.is_dir() && way.mode != Mode::Line {
-            // The package may be what the worker is there for: what of it is run is held.
+            // The worker may be there to change the package, so only the files that run are held.
             let module = way.at.join(name.replace('.', "/"));
             for file in [module.with_extension("py"), module.join("__main__.py"), folder.join("__init__.py")]
             {
@@ -194,7 +194,7 @@ impl Seeker<'_> {
         }
     }
 
-    /// What lies beside a script of an interpreter that loads it: `import json` finds `json.py` there first.
+    /// Adds the files beside an interpreter's script that it would load: `import json` finds `json.py` there first.
     pub(super) fn neighbours(&mut self, script: &Path, mode: Mode) {
         let Some(folder) = script.parent().filter(|it| it.starts_with(self.root)) else { return };
         match mode {

@@ -1,4 +1,4 @@
-//! Files of C and C++: what an `#include` leads to. How calls are followed from there, see [`super::c_calls`].
+//! Files of C and C++: the target of an `#include`. [`super::c_calls`] follows calls from there.
 
 use std::collections::BTreeSet;
 
@@ -16,7 +16,7 @@ pub(super) const RULES: Rules = Rules {
     ..PLAIN
 };
 
-/// Folders, beside those around a file, in which headers lie by custom.
+/// Folders, in addition to those around a file, in which headers usually lie.
 const FOLDERS: [&str; 4] = ["", "include", "src", "inc"];
 
 /// Under which a file that has a name is listed.

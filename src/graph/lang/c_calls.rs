@@ -1,5 +1,5 @@
-//! How calls of C and C++ are followed. A file knows all names of all files that it includes, and of those that these include. A
-//! name is looked up in the scopes around the call, in classes above a class, and in namespaces that a `using` names. A function
+//! Follows the calls of C and C++. A file knows all names of all files that it includes, directly or indirectly. A
+//! name is looked up in the scopes around the call, in the base classes of a class, and in namespaces that a `using` names. A function
 //! may be declared in a header and defined elsewhere: a call leads to both.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,32 +11,32 @@ use crate::outline::{CalleeKind, Node, Outline, Take, Use};
 use crate::resolve::Resolver;
 use provost_syntax::{AROUND, Kind};
 
-/// Files that one file includes, with those that they include.
+/// The most files that one file includes, directly or indirectly.
 const INCLUDED_MAX: usize = 1_024;
 
-/// Files that are looked at for the definition of one name. Where more define it, which of them is meant is not known.
+/// The most files that are searched for the definition of one name. If more define it, the meant one is unknown.
 const DEFINING_MAX: usize = 256;
 
-/// Definitions of one name that are told.
+/// The most definitions of one name that are reported.
 const ALTERNATIVES_MAX: usize = 4;
 
-/// Classes above each other, names for types, and values of values.
+/// The deepest chain of base classes, type names, and values of values.
 const DEPTH_MAX: u32 = 24;
 
-/// Symbols of one path, in the files that a file knows.
+/// The symbols of one path, in the files that a file knows.
 type Found = Rc<[(u32, u32)]>;
 
-/// What was found out for one file.
+/// The results for one file so far.
 #[derive(Default)]
 pub(crate) struct Memo {
     included: BTreeMap<u32, Rc<BTreeSet<u32>>>,
     by_path: BTreeMap<Box<str>, Found>,
     guesses: BTreeMap<Box<str>, Option<Found>>,
-    /// Looks left for the current call.
+    /// The steps that are left for the current call.
     steps_left: u32,
 }
 
-/// Looks that one call may cost.
+/// The most steps that one call may cost.
 const STEPS_MAX: u32 = 4_000;
 
 /// What a call leads to, and whether that is a guess.
@@ -103,10 +103,10 @@ pub(super) fn declared(resolver: &mut Resolver<'_>) -> Vec<(u32, Target)> {
     edges
 }
 
-/// Names as one file understands them.
+/// Names as one file resolves them.
 struct Names<'r, 'g> {
     resolver: &'r mut Resolver<'g>,
-    /// Of the file that asks.
+    /// The outline of the file that asks.
     outline: &'g Outline,
 }
 

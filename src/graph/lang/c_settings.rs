@@ -1,4 +1,4 @@
-//! `compile_commands.json`: in which folders the compiler looks for the headers of each file.
+//! `compile_commands.json`: the folders in which the compiler looks for the headers of each file.
 //! <https://clang.llvm.org/docs/JSONCompilationDatabase.html>
 
 use std::collections::BTreeMap;
@@ -9,13 +9,13 @@ use crate::Files;
 use crate::modules::joined;
 use provost_base::limits::SETTINGS_ROWS_MAX;
 
-/// Folders that are looked at for one file.
+/// The most folders that are searched for one file.
 const FOLDERS_MAX: usize = 64;
 
-/// How many files are asked where the repository lies.
+/// The most files from which the place of the repository is inferred.
 const ASKED_MAX: usize = 16;
 
-/// What each `compile_commands.json` says.
+/// The contents of each `compile_commands.json`.
 #[derive(Default, Debug)]
 pub(super) struct Settings {
     files: BTreeMap<Box<str>, Vec<Entry>>,

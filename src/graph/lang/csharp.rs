@@ -1,4 +1,4 @@
-//! Namespaces of C#: a file says what is in which, and sees what others define in those that it uses and in those around its own.
+//! Namespaces of C#: a file names the namespace of its types, and sees the types of namespaces that it uses, and of those around its own.
 
 use super::{PLAIN, Rules, full_names};
 use crate::outline::Take;
@@ -17,10 +17,10 @@ pub(super) const RULES: Rules = Rules {
 
 const FAMILY: &str = "cs";
 
-/// Under which a file is found that uses namespaces for all files.
+/// The key of files that use namespaces for the whole project.
 const FOR_ALL: &str = "+using";
 
-/// Files that use namespaces for all and are looked at; there is one for each project.
+/// The most files with such uses that are read; usually there is one for each project.
 const FOR_ALL_MAX: usize = 64;
 
 /// Members of the types around first, then the namespaces around and those that are used.
@@ -75,7 +75,7 @@ fn by_path(resolver: &mut Resolver<'_>, file: u32, path: &str, depth: u32) -> Op
     own.into_iter().find_map(|of| full_names::by_path(resolver, FAMILY, &full_names::beside(of, path), depth))
 }
 
-/// Files that add to a type and are looked at.
+/// The most files that are read for the parts of one type.
 const PARTS_MAX: usize = 64;
 
 /// Another part of the type, in another file, or a method that extends it.

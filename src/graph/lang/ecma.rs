@@ -38,10 +38,10 @@ const WHOLE: &str = "export=";
 
 const DEFAULT: &str = "default";
 
-/// In the order in which they are tried, as TypeScript has it, and behind that what only bundlers try.
+/// The extensions, in TypeScript's order, followed by those that only bundlers try.
 const ENDS: [&str; 9] = [".ts", ".tsx", ".d.ts", ".js", ".jsx", ".mts", ".cts", ".mjs", ".cjs"];
 
-/// The suffixes of source files that `.js` and the like in an import may stand for.
+/// The suffixes of source files that an import with `.js` or a similar suffix may mean.
 const COMPILED: [(&str, &[&str]); 4] = [
     (".js", &[".ts", ".tsx", ".d.ts", ".js", ".jsx"]),
     (".jsx", &[".tsx", ".d.ts", ".jsx"]),

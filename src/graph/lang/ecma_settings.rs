@@ -16,7 +16,7 @@ pub(super) struct Settings {
     packages: BTreeMap<Box<str>, Package>,
 }
 
-/// Names with at most one `*`, and what they stand for.
+/// Names with at most one `*`, each with its replacements.
 type Patterns = Vec<(Box<str>, Vec<Box<str>>)>;
 
 /// The paths of modules in one `tsconfig.json`, as written.
@@ -32,7 +32,7 @@ struct Config {
 #[derive(PartialEq, Default, Debug)]
 struct Package {
     name: Box<str>,
-    /// Where it begins, the most telling first.
+    /// The entry files, the most significant first.
     entries: Vec<Box<str>>,
     exports: Patterns,
     imports: Patterns,
@@ -193,10 +193,10 @@ impl Settings {
     }
 }
 
-/// Options, with everything that was extended.
+/// The options, with those of all extended files.
 #[derive(Default)]
 struct Options<'a> {
-    /// The folder of the file that was asked for.
+    /// The folder of the requested file.
     folder: String,
     base_url: Option<String>,
     paths: &'a [(Box<str>, Vec<Box<str>>)],

@@ -1,6 +1,6 @@
-//! Languages whose files say in which namespace they are: others find what they define by its full name.
+//! Languages whose files name their namespace: other files find their definitions by full names.
 //!
-//! A file exports what is at its top under its full name, and a function that extends a type as `namespace.Type+function`. Its
+//! A file exports its top-level symbols under their full names, and a function that extends a type as `namespace.Type+function`. Its
 //! first import is that of everything in its own namespace.
 
 use std::collections::BTreeSet;
@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use crate::outline::{Offered, Outline};
 use crate::resolve::{Resolver, Value};
 
-/// Files that define the same name and are looked at.
+/// The most files that define the same name and are examined.
 const NAMESAKES_MAX: usize = 64;
 
 /// The keys under which a file is found, by the family of its language.
@@ -116,7 +116,7 @@ pub(super) fn through_star(
     defined(resolver, family, &beside(of, name))
 }
 
-/// With which the name of a type begins whose members are taken in.
+/// The prefix of a type's name whose static members are imported.
 const STATIC: &str = "static ";
 
 /// A function by which the types of a name are extended, in one of some namespaces; else one for any type.

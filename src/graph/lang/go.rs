@@ -1,4 +1,4 @@
-//! Modules of Go: a folder is a package, whose files see each other; `go.mod` says by which path others import it.
+//! Modules of Go: a folder is a package, whose files see each other; `go.mod` has the path by which others import it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -35,7 +35,7 @@ pub(super) const RULES: Rules = Rules {
 
 const END: &str = ".go";
 
-/// What tests alone define, other files of the package do not see.
+/// The end of the names of test files, whose definitions other files of the package do not see.
 const TEST_END: &str = "_test.go";
 
 /// The paths of modules, by the folders of their `go.mod`.

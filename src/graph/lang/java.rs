@@ -1,4 +1,4 @@
-//! Packages of Java: a file says in which one it is, and sees what the others of it define.
+//! Packages of Java: a file names its package, and sees the definitions of the package's other files.
 
 use super::{PLAIN, Rules, full_names};
 use crate::resolve::{Resolver, Value};

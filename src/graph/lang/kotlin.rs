@@ -1,4 +1,4 @@
-//! Packages of Kotlin: a file says in which one it is, and sees what the others of it define, also in Java.
+//! Packages of Kotlin: a file names its package, and sees the definitions of the package's other files, also those in Java.
 
 use super::java::FAMILY;
 use super::{PLAIN, Rules, full_names};

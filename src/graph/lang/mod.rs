@@ -30,62 +30,62 @@ use provost_syntax::{Language, language_of};
 
 /// The module rules of a family of languages.
 pub(super) struct Rules {
-    /// Ends of file names that an import may leave out. An end goes before those that it ends with.
+    /// Suffixes of file names that an import may omit. A suffix comes before those that it ends with.
     pub(super) ends: &'static [&'static str],
-    /// The name, without its end, of the file that stands for its folder.
+    /// The name, without its suffix, of the file that stands for its folder.
     pub(super) folder_file: &'static str,
-    /// Whether a file of this path has settings by which the language finds modules.
+    /// Whether a file with this path has settings for finding modules.
     pub(super) is_settings: fn(&str) -> bool,
-    /// Where a module may be, by its text in an import and the path of the importing file.
+    /// The paths at which a module may be, by its text in an import and the path of the importing file.
     pub(super) tries: fn(&str, &str, &Files, &Settings) -> Tries,
     /// The file of the package that a module with this key belongs to.
     pub(super) package_of: fn(&str, &Files) -> Option<u32>,
-    /// The module that a name taken from a module may be instead, as an import would write it.
+    /// The module that a name imported from a module may be instead, in the form of an import.
     pub(super) or_module: fn(&str, &str) -> Option<String>,
-    /// The thing that a module offers under a name.
+    /// The value that a module offers under a name.
     pub(super) export: Lookup,
-    /// The thing that the stars of a file offer under a name.
+    /// The value that the stars of a file offer under a name.
     pub(super) through_stars: Lookup,
-    /// Whether a star takes a name from a module.
+    /// Whether a star includes a name of a module.
     pub(super) is_in_star: fn(&Outline, &str) -> bool,
-    /// Whether a star makes names known in the file where it stands; otherwise it only passes them on.
+    /// Whether a star makes names known in its own file; otherwise it only passes them on.
     pub(super) stars_bind: bool,
-    /// Whether all files of a folder are one module, and each sees what the others define.
+    /// Whether all files of a folder are one module, and each sees the definitions of the others.
     pub(super) folder_is_module: bool,
     /// Whether a file can name itself in an import.
     pub(super) names_itself: bool,
-    /// A member that another file adds to a type; none where files add to their own types alone.
+    /// The lookup of a member that another file adds to a type; `None` if files add only to their own types.
     pub(super) added: Option<Added>,
-    /// Under which keys others find what a file defines without importing the file; none where they find what it adds to types
-    /// of theirs.
+    /// The keys under which others find a file's definitions without importing the file; `None` if they find only its additions to
+    /// their types.
     pub(super) keys: Option<Keys>,
-    /// What a name means that a file does not say the meaning of: by the types and namespaces around, and by other files.
+    /// The meaning of a name that its own file does not define: by the types and namespaces around, and by other files.
     pub(super) around: Option<Around>,
-    /// What a whole path means, whose first parts may be those of a namespace: a file, and the path; the last number is the
+    /// The meaning of a whole path, whose first parts may be those of a namespace: a file, and the path; the last number is the
     /// depth so far.
     pub(super) by_path: Option<ByPath>,
-    /// A function that other files give to the types of a name: the last names of the type and of the function.
+    /// The lookup of a function that other files add to the types of a name: the last names of the type and of the function.
     pub(super) extension: Option<Extension>,
-    /// The only member of its name among all files, as a guess; none where files are looked through that are imported.
+    /// The only member with its name among all files, as a guess; `None` if only imported files are searched.
     pub(super) only_one: Option<fn(&mut Resolver<'_>, &str) -> Option<Value>>,
-    /// Whether a member is guessed by its name where a function or a field before it does not say its type.
+    /// Whether a member is guessed by its name if a function or a field before it does not declare its type.
     pub(super) guesses_behind_unknown: bool,
     /// The name under which a module exports itself as a whole.
     pub(super) whole: Option<&'static str>,
     /// The name under which a module exports its value without a name.
     pub(super) default: Option<&'static str>,
-    /// The member that every class has, even if it is not written.
+    /// The member that every class has, even if it is not declared.
     pub(super) implied: Option<&'static str>,
-    /// How a family follows calls by itself; none where names are looked up as all others do it.
+    /// A family's own way to follow calls; `None` if names are looked up in the common way.
     pub(super) follows: Option<&'static Follows>,
 }
 
-/// How calls are followed where a file knows all names of all files that it includes, and a name may be declared in one file and
+/// The way to follow calls if a file knows all names of all files that it includes, and a name may be declared in one file and
 /// defined in another. Calls are kept as they are written, and files are also found by the ends of their paths.
 pub(super) struct Follows {
-    /// What a call leads to, and whether that is a guess.
+    /// The targets of a call, each with whether it is a guess.
     pub(super) targets: fn(&mut Resolver<'_>, &Use) -> Vec<(Target, bool)>,
-    /// What a file defines, by number, and where it is declared.
+    /// The definitions of a file, by number, each with the place of its declaration.
     pub(super) declared: fn(&mut Resolver<'_>) -> Vec<(u32, Target)>,
 }
 
@@ -94,23 +94,23 @@ pub(super) use c_calls::Memo;
 /// Looks a name up in a file; the last number is the depth so far.
 type Lookup = for<'g> fn(&mut Resolver<'g>, u32, &'g Outline, &str, u32) -> Option<Value>;
 
-/// Looks for a member that other files add to a type: its file, its number there and the member; the last number is the depth so
-/// far.
+/// Looks for a member that other files add to a type: the type's file, its number there and the member; the last number is the depth
+/// so far.
 type Added = for<'g> fn(&mut Resolver<'g>, (u32, u32), &str, u32) -> Option<Value>;
 
-/// The keys of what a file defines, by its path.
+/// Returns the keys of a file's definitions, by the file's path.
 type Keys = fn(&str, &Outline) -> BTreeSet<Box<str>>;
 
-/// Looks for what a path means in a file; the last number is the depth so far.
+/// Looks for the meaning of a path in a file; the last number is the depth so far.
 type ByPath = for<'g> fn(&mut Resolver<'g>, u32, &str, u32) -> Option<Value>;
 
 /// Looks for a function that extends the types of a name: the name, and that of the function.
 type Extension = for<'g> fn(&mut Resolver<'g>, &str, &str) -> Option<Value>;
 
-/// Looks for a name at a place: a file, and the number of the symbol around; the last number is the depth so far.
+/// Looks for a name at a place: a file, and the number of the symbol around it; the last number is the depth so far.
 type Around = for<'g> fn(&mut Resolver<'g>, (u32, Option<u32>), &str, u32) -> Option<Value>;
 
-/// A language in which each file shows what is at its top, and nothing else is agreed on: its rows say what differs.
+/// The rules of a language in which each file exports its top-level symbols; the rows of other languages name the differences.
 pub(super) const PLAIN: Rules = Rules {
     ends: &[],
     folder_file: "",

@@ -1,5 +1,5 @@
-//! Modules of PHP: what a file defines is known by its full name, with the namespace, to every file that has loaded it. `composer.json`
-//! says in which files names of a namespace are, and `require` of a path that is written out says it too.
+//! Modules of PHP: a file's definitions are known by their full names, with the namespace, to every file that has loaded it.
+//! `composer.json` maps namespaces to files, and so does `require` of a path that is written out.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -32,7 +32,7 @@ pub(super) struct Settings {
     packages: BTreeMap<Box<str>, Prefixes>,
 }
 
-/// The beginnings of full names, each with the folder in which what follows is looked for.
+/// The prefixes of full names, each with the folder in which the rest of the name is looked for.
 type Prefixes = Vec<(Box<str>, Box<str>)>;
 
 pub(super) fn is_settings(path: &str) -> bool {

@@ -1,5 +1,5 @@
-//! Modules of Ruby: constants are known to every file, by the modules around and those above; a class may be opened again in any
-//! file. `require` says which file is meant where several define a name, and so does the convention by which autoloaders name files.
+//! Modules of Ruby: constants are known to every file, by the modules around and the ancestors; a class may be opened again in any
+//! file. If several files define a name, `require` decides, and so does the convention by which autoloaders name files.
 
 use std::collections::BTreeSet;
 
@@ -23,7 +23,7 @@ pub(super) const RULES: Rules = Rules {
 
 const END: &str = ".rb";
 
-/// Parts of one class whose superclasses and mixins are looked at; a module that is only a name for others has thousands.
+/// The most parts of one class whose superclasses and mixins are examined; a module that is only a namespace has thousands.
 const PARTS_MAX: usize = 64;
 
 /// Where a file may be: beside the requiring one, or in the folders that are usually looked through.

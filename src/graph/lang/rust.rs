@@ -1,4 +1,4 @@
-//! Modules of Rust: crates begin with a file, `mod` leads from file to file, and paths from module to module.
+//! Modules of Rust: a crate begins with a file, `mod` leads from file to file, and paths lead from module to module.
 
 use super::{PLAIN, Rules, Settings, rust_settings, through_any_star};
 use crate::Files;
@@ -35,7 +35,7 @@ pub(super) const RULES: Rules = Rules {
 
 const END: &str = ".rs";
 
-/// Folders in which each file begins a crate of its own.
+/// Folders in which each file is a crate of its own.
 const CRATES_IN: [&str; 4] = ["tests", "examples", "benches", "bin"];
 
 fn beside(folder: &str, name: &str) -> String {
@@ -250,7 +250,7 @@ fn below(files: &Files, file: u32, name: &str) -> Option<Value> {
     [format!("{at}{END}"), beside(&at, "mod.rs")].iter().find_map(|path| files.at(path)).map(Value::Module)
 }
 
-/// Files that add to types of one name and are looked at; there are thousands of types called `Error`.
+/// The most files that are examined for additions to types of one name; there are thousands of types called `Error`.
 const ADDING_MAX: usize = 256;
 
 /// An `impl` in another file adds to the type that this file has under its name.

@@ -1,4 +1,4 @@
-//! What `Cargo.toml` says of crates: their names, and the files with which they begin.
+//! The crates in `Cargo.toml`: their names, and their first files.
 
 use std::collections::BTreeMap;
 
@@ -19,9 +19,9 @@ struct Package {
     name: Box<str>,
     /// The first file of the library.
     library: Box<str>,
-    /// The first files of everything else that it says where to find.
+    /// The first files of all other crates with a given path.
     others: Vec<Box<str>>,
-    /// Dependencies under another name than their own: the name in code, and that of the package.
+    /// Renamed dependencies: the name in code, and that of the package.
     renamed: BTreeMap<Box<str>, Box<str>>,
 }
 

@@ -1,8 +1,8 @@
-//! Modules of Swift: the files of one see each other, and of another one what is imported. `Package.swift` says which folder is a
-//! module; where none does, a folder in `Sources` or `Tests` is one. All that is in none of these is one module.
+//! Modules of Swift: the files of a module see each other, and the imported symbols of other modules. `Package.swift` names the folders
+//! of modules; without it, each folder in `Sources` or `Tests` is one. All other files are one module.
 //!
-//! An extension adds to a type from wherever it is: `Store` is then a symbol of both files, and that of the extension has the type
-//! itself above it.
+//! An extension adds to a type from any file: `Store` is then a symbol of both files, and the type itself is the parent of the
+//! extension's symbol.
 
 use std::collections::BTreeSet;
 
@@ -23,19 +23,19 @@ pub(super) const RULES: Rules = Rules {
     ..PLAIN
 };
 
-/// Under which the files are found that say where modules are.
+/// The key of the files that say where modules are.
 const TARGETS: &str = "swift:@target";
 
-/// Under which the files are found that pass modules on.
+/// The key of the files that pass modules on.
 const PASSED_ON: &str = "swift:@exported";
 
-/// Files of one key that are looked at.
+/// The most files with one key that are examined.
 const NAMESAKES_MAX: usize = 64;
 
-/// Modules that are passed on by those that are passed on.
+/// The most modules that are passed on through others.
 const PASSED_ON_MAX: usize = 64;
 
-/// A module: the folder of its package, and its name; empty for what is in none.
+/// A module: the folder of its package, and its name; both empty for files outside of all modules.
 pub(super) type Module = (String, String);
 
 fn is_part(outline: &Outline, node: u32) -> bool {

@@ -1,8 +1,8 @@
-//! Workers on macOS, where tier `ll` is kept by Seatbelt: the system's own `sandbox-exec`, with a profile
+//! Workers on macOS, where Seatbelt enforces tier `ll`: the system's own `sandbox-exec`, with a profile
 //! made for the plan.
 //!
-//! Not run by the tests, which take place on Linux; the profile's text is tried there. What is not covered
-//! stands in [`SEATBELT_LACKS`](crate::SEATBELT_LACKS). Plans of tier `ns` are refused.
+//! The tests, which run on Linux, do not run this; they check the profile's text. The gaps are listed
+//! in [`SEATBELT_LACKS`](crate::SEATBELT_LACKS). Plans of tier `ns` are refused.
 #![forbid(unsafe_code)]
 
 use std::collections::BTreeMap;
@@ -29,14 +29,14 @@ use provost_base::limits::JAIL_END_MS_MAX;
 /// The system's program that puts a profile in force and becomes another program.
 const SANDBOX: &str = "/usr/bin/sandbox-exec";
 
-/// Sets what limits a shell can set, and becomes the worker; or ends before it.
+/// A shell line that sets the limits which a shell can set, and then becomes the worker, or exits.
 const LIMITS: &str = "umask 077 && ulimit -c 0 && ulimit -n \"$1\" && ulimit -u \"$2\" && ulimit -f \"$3\" && \
                       ulimit -t \"$4\" && shift 4 && exec \"$@\"; exit 125";
 
 /// Bytes of the blocks in which a shell counts the size of a file.
 const BLOCK: u64 = 512;
 
-/// Between two looks at the processes of a worker.
+/// The time between two checks of a worker's processes.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// Starts a worker, if its plan is one for this system.
@@ -83,7 +83,7 @@ pub(crate) async fn start(
     Ok(Running { supervisor: pid, layers, output, stop: Some(stop), exit, outlets: Vec::new() })
 }
 
-/// Program and directories are what they were when the task was accepted.
+/// Checks that program and directories are still those of the time when the task was accepted.
 fn unchanged(plan: &Plan) -> Result<(), SetupError> {
     let program = resolve_program(plan.program().asked()).map_err(|e| SetupError::new(Step::Program, e))?;
     if program != *plan.program() {
@@ -126,7 +126,7 @@ enum Input {
 }
 
 impl Input {
-    /// Behind the plan in the request, or the descriptor that is no door.
+    /// Takes the bytes behind the plan in the request, or the descriptor that is no door.
     fn of(request: &[u8], mut descriptors: Vec<Handle>, plan: &Plan) -> Self {
         if plan.entrance.is_some() && !descriptors.is_empty() {
             descriptors.remove(0);
@@ -151,7 +151,7 @@ impl Input {
 
     fn feed(self, child: &mut Child) {
         if let (Self::Bytes(bytes), Some(mut to)) = (self, child.stdin.take()) {
-            // A worker that does not want it has closed its end.
+            // A worker that does not read it has closed its end.
             tokio::spawn(async move { to.write_all(&bytes).await });
         }
     }
@@ -172,7 +172,7 @@ fn reader(
     })
 }
 
-/// One process, as `ps` has it: its parent, its group, its memory in bytes, and when it began.
+/// One process, as `ps` lists it: its parent, its group, its memory in bytes, and the time when it began.
 #[derive(Clone, Debug)]
 struct Seen {
     parent: i32,
@@ -181,13 +181,13 @@ struct Seen {
     began: String,
 }
 
-/// The processes that were ever seen to descend from a worker, each with its beginning: the same number with
-/// another beginning is another process.
+/// All processes that were ever seen to descend from a worker, each with the time when it began: the same number with
+/// another time is another process.
 #[derive(Default)]
 struct ProcessTree(BTreeMap<i32, String>);
 
 impl ProcessTree {
-    /// Looks at all processes, and returns those of the family that are alive.
+    /// Lists all processes, and returns those of the tree that are alive.
     async fn look(&mut self, worker: i32) -> BTreeMap<i32, Seen> {
         let listed =
             Command::new("/bin/ps").args(["-axo", "pid=,ppid=,pgid=,rss=,lstart="]).env_clear().output();
@@ -251,8 +251,8 @@ impl Keeper {
         Exit { reason, swept, ..Exit::default() }
     }
 
-    /// Stops all processes first, so that none starts another one meanwhile, and kills them then;
-    /// again until none is left.
+    /// Stops all processes first, so that none starts another one meanwhile, and then kills them;
+    /// repeats until none is left.
     async fn end(&mut self, worker: i32) -> u32 {
         let until = Instant::now() + Duration::from_millis(JAIL_END_MS_MAX);
         let mut swept = 0;
@@ -262,7 +262,7 @@ impl Keeper {
             swept = swept.max(u32::try_from(others).unwrap_or(u32::MAX));
             for signal in [Signal::STOP, Signal::KILL] {
                 for pid in alive.keys().filter_map(|pid| Pid::from_raw(*pid)) {
-                    // One that has ended meanwhile is what is wanted.
+                    // This fails for a process that has ended meanwhile, which is as good.
                     let _gone = kill_process(pid, signal);
                 }
             }

@@ -1,7 +1,7 @@
-//! The supervisor's side of a jail, one folder per system, and the few things that a daemon does to itself.
+//! The supervisor's side of a jail, one folder for each system, and the few functions by which a daemon protects itself.
 //!
-//! Everything that asks the kernel directly is below here; `unsafe` occurs in `linux/sys.rs` and in
-//! `windows/sys/`, one call per block.
+//! All direct calls to the kernel are below here; `unsafe` occurs in `linux/sys.rs` and in
+//! `windows/sys/`, one call for each block.
 
 #[cfg(target_os = "linux")]
 mod linux;
@@ -36,27 +36,27 @@ pub(super) use windows::{host_facts, start};
 /// The hidden command under which this executable is a supervisor.
 pub(super) const ARGUMENT: &str = "__jail";
 
-/// What follows [`ARGUMENT`] when the supervisor is only to try whether namespaces can be made.
+/// The argument behind [`ARGUMENT`] if the supervisor only has to try whether namespaces can be made.
 pub(super) const TRY_NAMESPACES: &str = "try-namespaces";
 
-/// Which jails a supervisor builds.
+/// The jails that a supervisor builds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Demand {
-    /// Those with every layer.
+    /// Only jails with every layer.
     Whole,
-    /// Also those that the tests leave something out of.
+    /// Also jails from which a test leaves a layer out.
     #[cfg(any(debug_assertions, feature = "layers-off"))]
     OrLess,
 }
 
-/// Becomes a supervisor if the daemon has started this process as one; does not come back then. Called first
+/// Becomes a supervisor if the daemon has started this process as one, and does not return then. Must be called first
 /// in `main`, before any thread exists, since it forks.
 pub fn main_if_asked() {
     supervise_if_asked(Demand::Whole);
 }
 
-/// The same for the tests' and the benchmark's own executables, whose supervisors also build jails that lack a
-/// layer. Only programs built for debugging or with `layers-off` have this, and `provost` does not call it.
+/// Does the same for the executables of tests and the benchmark, whose supervisors also build jails that lack a
+/// layer. Only programs built for debugging or with `layers-off` have this function, and `provost` does not call it.
 #[cfg(any(debug_assertions, feature = "layers-off"))]
 pub fn main_of_the_tests_if_asked() {
     supervise_if_asked(Demand::OrLess);

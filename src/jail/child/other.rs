@@ -1,4 +1,4 @@
-//! Systems other than Linux, where some functions have nothing to do. Where workers cannot be confined, every
+//! Systems other than Linux, where some functions have nothing to do. If workers cannot be confined, every
 //! function refuses, so that nothing runs unconfined.
 #![forbid(unsafe_code)]
 
@@ -17,12 +17,12 @@ use crate::output::LiveOutput;
 #[cfg(not(any(target_os = "macos", windows)))]
 use crate::plan::Plan;
 
-/// There is no supervisor on this system.
+/// Refuses, since there is no supervisor on this system.
 pub(super) fn main() -> ! {
     std::process::exit(REFUSED)
 }
 
-/// Refuses, whatever is asked.
+/// Refuses every request.
 #[cfg(not(any(target_os = "macos", windows)))]
 pub(crate) async fn start(
     _supervisor: &Supervisor,
@@ -36,29 +36,29 @@ pub(crate) async fn start(
     ))
 }
 
-/// What the host offers: nothing that is used yet.
+/// Returns the host's facts: there are none that are used.
 #[cfg(not(windows))]
 pub(crate) fn host_facts() -> Facts {
     Facts { seatbelt: cfg!(target_os = "macos"), ..Facts::default() }
 }
 
-/// Nothing to do on this system.
+/// Does nothing on this system.
 ///
 /// # Errors
-/// Never fails: there is nothing to do.
+/// Never: nothing is tried.
 pub fn become_subreaper() -> io::Result<()> {
     Ok(())
 }
 
-/// Nothing to do on this system.
+/// Does nothing on this system.
 ///
 /// # Errors
-/// Never fails: there is nothing to do.
+/// Never: nothing is tried.
 pub fn harden_daemon() -> io::Result<()> {
     Ok(())
 }
 
-/// There is none: no worker gets a door of its own on this system.
+/// Fails, since no worker gets a door of its own on this system.
 ///
 /// # Errors
 /// Always fails with `Unsupported`.
@@ -66,12 +66,12 @@ pub fn inherited_socket(_number: i32) -> io::Result<Handle> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
-/// Nothing to do: where workers run here, they end with the daemon.
+/// Does nothing: where workers run here, they end with the daemon.
 pub fn sweep_orphans() -> u32 {
     0
 }
 
-/// Nothing to make ready on this system.
+/// Returns `None`: this system has no control groups.
 pub(crate) fn prepare_groups() -> Option<Groups> {
     None
 }

@@ -1,7 +1,7 @@
-//! Updates of a session in the Agent Client Protocol, a line each, as the daemon writes them into a run's output; lines with
+//! Updates of a session in the Agent Client Protocol, one on each line, as the daemon writes them into a run's output; lines with
 //! `provost` are the daemon's own. ACP v1, "Prompt turn".
 //!
-//! An answer comes in pieces; a call of a tool ends a piece, and what is said after the last call is the answer.
+//! An answer comes in pieces; a tool call ends the answer, and only the words after the last call are the final one.
 #![forbid(unsafe_code)]
 
 use serde_json::Value;

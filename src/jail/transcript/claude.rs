@@ -1,6 +1,6 @@
 //! Messages of `claude -p --output-format stream-json --verbose`.
 //!
-//! `assistant` messages hold texts and calls of tools, `user` messages the results of those, and one
+//! `assistant` messages hold texts and tool calls, `user` messages the results of the calls, and one
 //! `result` comes at the end, with totals. Texts of agents that the agent has started itself are shown, but
 //! are no part of its answer.
 #![forbid(unsafe_code)]
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::{Said, text};
 
-/// Members of a tool's input that say best what it is about.
+/// Members of a tool's input that best describe its subject.
 const TELLING: [&str; 7] = ["file_path", "path", "command", "pattern", "url", "description", "query"];
 
 /// Takes one message; `false` when it is none.

@@ -1,7 +1,7 @@
 //! Messages of `codex exec --json`.
 //!
-//! A thread has turns, a turn has items, and an item is a message, a command, a change of files, a call of a
-//! tool. What counts is how an item was completed. An `error` may be of the connection alone; a completed
+//! A thread has turns, a turn has items, and an item is a message, a command, a change of files, or a
+//! tool call. An item counts when it is completed. An `error` may concern only the connection; a completed
 //! turn takes it back.
 #![forbid(unsafe_code)]
 

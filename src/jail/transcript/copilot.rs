@@ -1,8 +1,8 @@
 //! Messages of `copilot -p TEXT --output-format json`.
 //!
-//! Whole messages come as `assistant.message`; their pieces are not looked at. `session.error` says why it
-//! gives up, and one `result` comes at the end. It counts requests and not tokens, and blanks in all that it
-//! prints what looks like one of its keys, names of members included.
+//! Whole messages come as `assistant.message`; their pieces are ignored. `session.error` has the reason why the agent
+//! gives up, and one `result` comes at the end. The agent counts requests and not tokens. In all its
+//! output it blanks text that looks like one of its keys, also in names of members.
 #![forbid(unsafe_code)]
 
 use serde_json::Value;

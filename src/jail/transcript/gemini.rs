@@ -1,7 +1,7 @@
 //! Messages of `gemini -o stream-json`.
 //!
-//! An answer comes in pieces (`delta`); a call of a tool ends a piece, and what is said after the last call
-//! is the answer. One `result` comes at the end, with totals or with an error.
+//! An answer comes in pieces (`delta`); a tool call ends the answer, and only the words after the last call
+//! are the final one. One `result` comes at the end, with totals or with an error.
 #![forbid(unsafe_code)]
 
 use serde_json::Value;

@@ -1,7 +1,7 @@
 //! Messages of `opencode run --format json`.
 //!
-//! A run has steps, each with texts and calls of tools, and each ends with what it has used. An `error` is
-//! the end of all.
+//! A run has steps, each with texts and tool calls, and each ends with its use of tokens. An `error` ends
+//! the run.
 #![forbid(unsafe_code)]
 
 use serde_json::Value;

@@ -1,7 +1,7 @@
-//! C and C++: what the nodes of their grammars mean. The grammar of C++ has all of that of C.
+//! C and C++: the meaning of their grammars' nodes. The grammar of C++ contains all of C's.
 //!
-//! Names are joined by dots, wherever a definition stands: `ns.Store.find`, also for `int ns::Store::find() { … }`. Namespaces
-//! without a name, inline ones and `extern "C"` are no part of a name, since callers do not write them.
+//! Names are joined by dots, wherever a definition stands: `ns.Store.find`, also for `int ns::Store::find() { … }`. Unnamed
+//! namespaces, inline ones and `extern "C"` are no part of a name, since callers do not write them.
 
 use std::ops::Range;
 
@@ -358,7 +358,7 @@ fn declare(walk: &mut Walk<'_>, node: Node<'_>, declarator: Node<'_>, range: Ran
 
 // Calls.
 
-/// Words that look like functions, and change a type or ask about one.
+/// Words that look like functions, and modify or query a type.
 const NO_FUNCTIONS: &[&str] = &[
     "const_cast",
     "decltype",
@@ -379,7 +379,7 @@ const NO_FUNCTIONS: &[&str] = &[
     "alignof",
 ];
 
-/// Which make an instance of what stands between their brackets.
+/// Functions that make an instance of the type between their brackets.
 const MAKERS: &[&str] = &["make_unique", "make_shared", "allocate_shared", "make_optional"];
 
 fn call(walk: &mut Walk<'_>, node: Node<'_>) {

@@ -1,4 +1,4 @@
-//! Types of C and C++ that are defined: classes, structs, unions, enumerations, and names for types.
+//! Type definitions of C and C++: classes, structs, unions, enumerations, and names for types.
 
 use tree_sitter::Node;
 

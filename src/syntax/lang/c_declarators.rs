@@ -1,4 +1,4 @@
-//! Declarators of C and C++: which name is declared, whether it is a function, and what callers rely on.
+//! Declarators of C and C++: the declared name, whether it is a function, and the parts that callers rely on.
 
 use tree_sitter::Node;
 
@@ -9,14 +9,14 @@ use super::c_grammar::{Field, Kind};
 use super::c_types as types;
 use super::children::child_of;
 
-/// Declarators within each other that are followed.
+/// The deepest nesting of declarators that is followed.
 const NESTED_MAX: usize = 32;
 
-/// A name that is declared.
+/// A declared name.
 pub(super) struct Declared<'t> {
     /// The node of the name, with the scope before it.
     pub(super) name: Node<'t>,
-    /// The declarator with the parameters, if it is a function; none of a pointer to one.
+    /// The declarator with the parameters, if it is a function; `None` for a pointer to one.
     pub(super) function: Option<Node<'t>>,
     /// The whole declarator.
     pub(super) top: Node<'t>,

@@ -1,4 +1,4 @@
-//! The nodes and fields of the grammars of C and C++ that mean something to us.
+//! The nodes and fields of the grammars of C and C++ that this module uses.
 
 use tree_sitter::Node;
 

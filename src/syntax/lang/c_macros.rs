@@ -1,5 +1,5 @@
-//! Macros of C: constants, functions, and those that define functions. What a macro stands for is a text to the grammar; what
-//! looks like a call in it is taken for one.
+//! Macros of C: constants, functions, and those that define functions. To the grammar, a macro's replacement is a text; a part
+//! of it that looks like a call counts as one.
 
 use tree_sitter::Node;
 
@@ -8,7 +8,7 @@ use super::super::{Form, Kind as Sort, Receiver};
 use super::c::{start_of, whole};
 use super::c_grammar::{Field, Kind};
 
-/// Words before a bracket that are no calls.
+/// Words before a bracket that form no call.
 const WORDS: &[&str] = &[
     "if",
     "while",

@@ -1,25 +1,25 @@
-//! What the grammars of C and C++ are shown of a file. They know no macros, and conditions of the preprocessor only around whole
-//! statements and members. What they would stumble over is blanked out, byte by byte, so that each place stays where it is:
+//! The text of a file as the grammars of C and C++ see it. They know no macros, and preprocessor conditions only around whole
+//! statements and members. Text that would confuse them is blanked out, byte by byte, so that each position stays the same:
 //!
 //! - macros that stand where no expression does: `API int f(void)`, `class EXPORT A`, `int f(void) UNUSED;`, `Q_OBJECT`;
 //! - the lines of a condition within brackets, so that both branches count;
 //! - of a condition whose branches make sense only with what is around them, all branches but one.
 //!
-//! `TEST(a, b) { … }` is shown as a function. What is blanked lies within what is around it, so that an edit of it is one of
-//! that.
+//! `TEST(a, b) { … }` appears as a function. Blanked text lies within the symbol around it, so that an edit of it is an edit of
+//! that symbol.
 
 use std::ops::Range;
 
 use super::c_macros::is_macro_name;
 use super::c_tokens::{Kind, Token, tokens};
 
-/// Conditions within each other that are looked at.
+/// The deepest nesting of conditions that is followed.
 const CONDITIONS_MAX: usize = 128;
 
-/// Brackets within each other in which conditions are looked at.
+/// The deepest nesting of brackets in which conditions are followed.
 const BRACKETS_MAX: usize = 1_024;
 
-/// What stands between brackets.
+/// The kind of text between brackets.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Around {
     /// Declarations: a file, a namespace, a class.
@@ -49,22 +49,22 @@ pub(super) struct Masking<'a> {
     pub(super) tokens: Vec<Token>,
     text: Option<Vec<u8>>,
     macros: Vec<Range<u32>>,
-    /// Where a statement begins behind one that got a semicolon.
+    /// The position at which a statement begins behind one that got a semicolon.
     pub(super) begins: usize,
 }
 
 /// An open condition.
 struct Condition {
-    /// Where its directives are, among the tokens.
+    /// The positions of its directives among the tokens.
     directives: Vec<usize>,
     /// The brackets that were open before it, and at the end of the branch that is kept.
     before: Vec<Around>,
     kept: Option<(usize, Vec<Around>)>,
-    /// Whether each branch so far closes what it opens.
+    /// Whether each branch so far closes the brackets that it opens.
     balanced: bool,
-    /// Whether it begins where a statement or a member may.
+    /// Whether it begins at the boundary of a statement or a member.
     at_boundary: bool,
-    /// Whether each branch so far ends where a statement or a member may.
+    /// Whether each branch so far ends at the boundary of a statement or a member.
     ends_well: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Macros that stand where the grammars of C and C++ expect none: before declarations, behind parameters, on lines of their own.
+//! Macros in places where the grammars of C and C++ expect none: before declarations, behind parameters, on lines of their own.
 
 use super::c_macros::is_macro_name;
 use super::c_mask::{Around, Masking};

@@ -1,11 +1,11 @@
-//! Templates within templates, as the grammar of C++ is shown them: it takes so many brackets beside each other and no more.
+//! Nested templates, as the grammar of C++ sees them: it accepts only a certain number of adjacent brackets.
 
 use super::c_mask::Masking;
 
-/// Templates within each other that the grammar takes without spaces between their brackets.
+/// The deepest nesting of templates that the grammar accepts without spaces between their brackets.
 const NESTED_MAX: usize = 6;
 
-/// Brackets within each other that are looked at.
+/// The deepest nesting of brackets that is followed.
 const OPEN_MAX: usize = 1_024;
 
 impl Masking<'_> {

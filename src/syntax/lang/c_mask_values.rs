@@ -1,4 +1,4 @@
-//! Macros of C and C++ around values: types and operators as arguments, texts that are put together, statements without a
+//! Macros of C and C++ around values: types and operators as arguments, concatenated texts, statements without a
 //! semicolon.
 
 use super::c_macros::is_macro_name;

@@ -1,16 +1,16 @@
-//! Words in a row, with which a declaration of C or C++ begins: all but a type and a name are macros.
+//! Rows of words at the beginning of a declaration of C or C++: all but a type and a name are macros.
 
 use super::c_macros::is_macro_name;
 use super::c_mask::Masking;
 use super::c_words::{BEGINNINGS, QUALIFIERS, STATEMENTS, TYPES, is_like_a_macro, sounds_like_an_attribute};
 
-/// Where a row of words is looked at.
+/// The state of reading a row of words.
 #[derive(Default)]
 struct Row {
     at: usize,
     /// Words that may be a type, a name or a macro.
     names: Vec<usize>,
-    /// Whether a type has come.
+    /// Whether a type was found.
     has_type: bool,
     /// Whether the last word is one of the names.
     ends_with_name: bool,

@@ -1,16 +1,16 @@
-//! The tokens of C and C++, as far as they have to be told apart before a file is parsed.
+//! The tokens of C and C++, as far as they have to be distinguished before a file is parsed.
 
 use std::ops::Range;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// A name or a word of the language.
+    /// A name or a keyword.
     Word,
     /// Punctuation, by its byte.
     Mark(u8),
     /// A text or a number.
     Value,
-    /// A line of the preprocessor, with those that it goes on in.
+    /// A line of the preprocessor, with its continuation lines.
     Directive,
 }
 

@@ -13,10 +13,10 @@ use super::c_declarators::{self as declarators, Declared, value_of};
 use super::c_grammar::{Field, Kind};
 use super::children::child_of;
 
-/// Values and types within each other that are followed.
+/// The deepest nesting of values and types that is followed.
 const NESTED_MAX: usize = 16;
 
-/// Types whose `->` leads to what they are made with.
+/// Types whose `->` leads to the type in their brackets.
 const SEEN_THROUGH: &[&str] = &[
     "unique_ptr",
     "shared_ptr",
@@ -34,7 +34,7 @@ const SEEN_THROUGH: &[&str] = &[
     "atomic",
 ];
 
-/// Members of those types themselves, which go before what they lead to.
+/// Members of those types themselves, which take precedence over the members of the inner type.
 const OF_POINTERS: &[&str] = &[
     "get",
     "reset",
@@ -52,7 +52,7 @@ const OF_POINTERS: &[&str] = &[
     "store",
 ];
 
-/// With which the receiver begins that is the instance around, wherever the class stands: no name does.
+/// The beginning of a receiver that is the surrounding instance, wherever the class stands: no name begins with it.
 pub const AROUND: &str = "@";
 
 /// The name of a type, a function or a namespace with dots between its parts, without what templates are made with.

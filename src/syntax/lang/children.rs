@@ -1,11 +1,11 @@
-//! The nodes directly within a node, by their kinds.
+//! The direct children of a node, by their kinds.
 #![forbid(unsafe_code)]
 
 use tree_sitter::Node;
 
 use super::super::walk::Walk;
 
-/// A kind of nodes of a dialect.
+/// A kind of node in a dialect.
 pub(super) trait Numbered: Copy + PartialEq + 'static {
     /// The kind with a number, from 1.
     fn numbered(number: u8) -> Option<Self>;

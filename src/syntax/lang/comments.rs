@@ -1,4 +1,4 @@
-//! Comments and attributes that belong to what is directly below them, in languages in which any comment may.
+//! Comments and attributes that belong to the symbol directly below them, in languages in which any comment may.
 
 use tree_sitter::Node;
 

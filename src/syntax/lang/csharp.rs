@@ -1,7 +1,7 @@
-//! C#: what the nodes of its grammar mean.
+//! C#: the meaning of its grammar's nodes.
 //!
-//! A symbol goes by the names of the types around it, without its namespace: `Store.Entry.Get`. The namespace is in the name under
-//! which others can use it. What stands between `#if` and `#endif` is there, in each branch.
+//! A symbol's path contains the names of the types around it, without its namespace: `Store.Entry.Get`. The namespace is in the name
+//! under which others can use it. Code between `#if` and `#endif` counts in each branch.
 
 use tree_sitter::Node;
 
@@ -19,7 +19,7 @@ pub(crate) const DIALECT: Dialect =
     Dialect { kinds: Kind::NAMES, fields: Field::NAMES, role, enter, finish: namespaces::finish };
 
 kinds! {
-    /// The nodes that mean something to us.
+    /// The nodes that this module uses.
     enum Kind {
         Unit = "compilation_unit",
         Comment = "comment",
@@ -129,7 +129,7 @@ kinds! {
 }
 
 names! {
-    /// The fields that we ask for.
+    /// The fields that this module asks for.
     enum Field {
         Name = "name",
         Body = "body",

@@ -1,4 +1,4 @@
-//! Namespaces of C#: in which one what is at the top of a file is, which others it uses, and what it adds to types of others.
+//! Namespaces of C#: the namespace of a file's top-level symbols, the namespaces that it uses, and its additions to other types.
 
 use tree_sitter::Node;
 
@@ -9,10 +9,10 @@ use super::children::{child_of, children_of};
 use super::csharp::{Field, Kind, start};
 use super::csharp_types as types;
 
-/// Namespaces within each other that are followed.
+/// The deepest nesting of namespaces that is followed.
 const NESTED_MAX: usize = 8;
 
-/// With which the name begins under which a file exports what it uses for all files.
+/// The prefix of the name under which a file exports its uses for the whole project.
 const FOR_ALL: &str = "+using";
 
 /// What the namespaces of the file, and those around them, define is known without `using`.

@@ -11,7 +11,7 @@ use super::super::{Form, Receiver};
 use super::children::{child_of, children_of};
 use super::csharp::{Field, Kind};
 
-/// Values and types within each other that are followed.
+/// The deepest nesting of values and types that is followed.
 const NESTED_MAX: usize = 16;
 
 fn range(node: Node<'_>) -> Range<u32> {

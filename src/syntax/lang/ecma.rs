@@ -19,7 +19,7 @@ pub(crate) const DIALECT: Dialect =
     Dialect { kinds: Kind::NAMES, fields: Field::NAMES, role, enter, finish: modules::finish };
 
 kinds! {
-    /// The nodes that mean something to us.
+    /// The nodes that this module uses.
     enum Kind {
         FunctionDeclaration = "function_declaration",
         GeneratorDeclaration = "generator_function_declaration",
@@ -131,7 +131,7 @@ kinds! {
 }
 
 names! {
-    /// The fields that we ask for.
+    /// The fields that this module asks for.
     enum Field {
         Name = "name",
         Value = "value",
@@ -334,10 +334,10 @@ fn property_signature(walk: &mut Walk<'_>, node: Node<'_>) {
 
 // Names for values: constants, fields and properties.
 
-/// A name that is given a value: a constant, a field, a property. Tells of the value what its name makes of it.
+/// A name with a value: a constant, a field, a property. The name decides how the value counts.
 struct Named<'n> {
     name: &'n str,
-    /// The whole definition, name and value.
+    /// The whole definition, with name and value.
     node: Node<'n>,
     value: Option<Node<'n>>,
     /// The kind of symbol if the value is a function.

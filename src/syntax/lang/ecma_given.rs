@@ -1,4 +1,4 @@
-//! What functions of TypeScript give to the functions that they are given, and the functions that are given to others.
+//! The types of callbacks' parameters in TypeScript, and the functions that are passed as callbacks.
 
 use tree_sitter::Node;
 
@@ -9,10 +9,10 @@ use super::ecma_locals::{class_around, of_type, seen_of};
 use super::ecma_names::{dotted, unwrapped};
 use provost_base::limits::SOURCE_FACTS_MAX;
 
-/// Arguments of a call that are looked at.
+/// The most arguments of a call that are examined.
 const PLACES_MAX: u8 = 16;
 
-/// Types within each other that are followed.
+/// The deepest nesting of types that is followed.
 const NESTED_MAX: usize = 8;
 
 /// The parameters of a function with their places; `this` has none.
@@ -25,11 +25,11 @@ pub(super) fn in_places<'t>(walk: &Walk<'_>, parameters: Node<'t>) -> Vec<(u8, N
     (0..Given::ITSELF).zip(parameters.named_children(&mut cursor).filter(counts)).collect()
 }
 
-/// What a type says of functions.
+/// The function types in a type.
 enum Functions<'t> {
-    /// A type of functions that is written out.
+    /// A function type that is written out.
     Written(Node<'t>),
-    /// The name of a type, which may be one of functions.
+    /// The name of a type, which may be a function type.
     Named(Node<'t>),
     Nothing,
 }

@@ -1,4 +1,4 @@
-//! Parameters and variables of functions, and the classes of what they stand for, in JavaScript and TypeScript.
+//! Parameters and variables of functions, and the classes of their values, in JavaScript and TypeScript.
 
 use std::ops::Range;
 
@@ -12,7 +12,7 @@ use super::ecma::{Field, Kind};
 use super::ecma_given::in_places;
 use super::ecma_names::{bound_names, dotted};
 
-/// Casts and types within each other that are followed.
+/// The deepest nesting of casts and types that is followed.
 const NESTED_MAX: usize = 8;
 
 fn range(node: Node<'_>) -> Range<u32> {

@@ -1,4 +1,4 @@
-//! What ties JavaScript and TypeScript files together: `import`, `export`, `require`, `module.exports`.
+//! The ties between JavaScript and TypeScript files: `import`, `export`, `require`, `module.exports`.
 
 use tree_sitter::Node;
 
@@ -244,7 +244,7 @@ pub(super) fn taken(walk: &mut Walk<'_>, call: Node<'_>, function: Node<'_>) -> 
     }
 }
 
-/// A call that takes a module in, with its module and what of it is meant: `await import("…")`,
+/// A call that imports a module, with the module and the part of it that is meant: `await import("…")`,
 /// `require("…").b`.
 struct Taken<'t> {
     call: Node<'t>,

@@ -10,7 +10,7 @@ use super::super::{Kind as Sort, Receiver};
 use super::ecma::{Field, Kind};
 use super::ecma_locals as locals;
 
-/// Names in a chain that are followed; longer ones are no path to anything.
+/// The most names in a chain that are followed; a longer chain leads nowhere.
 const CHAIN_MAX: usize = 16;
 
 /// The words before a function's parameters.

@@ -1,6 +1,6 @@
-//! Go: what the nodes of its grammar mean.
+//! Go: the meaning of its grammar's nodes.
 //!
-//! A method goes by the name of its receiver's type, pointer or value: `Store.Get`. It may be in any file of the package.
+//! A method's path begins with the name of its receiver's type, pointer or value: `Store.Get`. It may be in any file of the package.
 
 use tree_sitter::Node;
 
@@ -15,7 +15,7 @@ use super::{Dialect, kinds, names};
 pub(crate) const DIALECT: Dialect = Dialect { kinds: Kind::NAMES, fields: Field::NAMES, role, enter, finish };
 
 kinds! {
-    /// The nodes that mean something to us.
+    /// The nodes that this module uses.
     enum Kind {
         Source = "source_file",
         Comment = "comment",
@@ -91,7 +91,7 @@ kinds! {
 }
 
 names! {
-    /// The fields that we ask for.
+    /// The fields that this module asks for.
     enum Field {
         Name = "name",
         Path = "path",
@@ -274,7 +274,7 @@ fn signature_of(walk: &mut Walk<'_>, node: Node<'_>) -> Option<Result<Signature,
     })
 }
 
-/// Parameters or results, by type: the names of those of one type, whether there may be any number of them, and the type.
+/// Parameters or results, by type: the names with one type, whether there may be any number of them, and the type.
 type Listed<'t> = Vec<(Vec<String>, bool, Node<'t>)>;
 
 fn listed<'t>(walk: &Walk<'_>, list: Node<'t>) -> Listed<'t> {

@@ -10,10 +10,10 @@ use super::super::walk::Walk;
 use super::super::{Kind as Sort, Receiver};
 use super::go::{Field, Kind};
 
-/// Values and types within each other that are followed.
+/// The deepest nesting of values and types that is followed.
 const NESTED_MAX: usize = 16;
 
-/// Types that the language brings; `error` has one method.
+/// The language's own types; `error` has one method.
 const BUILT_IN: &[&str] = &[
     "any",
     "bool",
@@ -38,7 +38,7 @@ const BUILT_IN: &[&str] = &[
     "uintptr",
 ];
 
-/// Functions that the language brings; a conversion to one of its types looks like a call, too.
+/// The language's own functions; a conversion to one of its types looks like a call, too.
 const FUNCTIONS: &[&str] = &[
     "append", "cap", "clear", "close", "complex", "copy", "delete", "imag", "len", "make", "max", "min",
     "new", "panic", "print", "println", "real", "recover",

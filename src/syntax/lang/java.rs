@@ -1,7 +1,7 @@
-//! Java: what the nodes of its grammar mean.
+//! Java: the meaning of its grammar's nodes.
 //!
-//! A symbol goes by the names of the types around it, without its package: `Store.Entry.get`. The package is in the name under
-//! which others can import it. What stands in a class without a name belongs to the method around it.
+//! A symbol's path contains the names of the types around it, without its package: `Store.Entry.get`. The package is in the name
+//! under which others can import it. Code in an anonymous class belongs to the method around it.
 
 use tree_sitter::Node;
 
@@ -17,7 +17,7 @@ use super::{Dialect, kinds, names};
 pub(crate) const DIALECT: Dialect = Dialect { kinds: Kind::NAMES, fields: Field::NAMES, role, enter, finish };
 
 kinds! {
-    /// The nodes that mean something to us.
+    /// The nodes that this module uses.
     enum Kind {
         Program = "program",
         LineComment = "line_comment",
@@ -108,7 +108,7 @@ kinds! {
 }
 
 names! {
-    /// The fields that we ask for.
+    /// The fields that this module asks for.
     enum Field {
         Name = "name",
         Body = "body",

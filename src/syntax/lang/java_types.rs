@@ -11,7 +11,7 @@ use super::super::walk::Walk;
 use super::children::child_of;
 use super::java::{Field, Kind, is_nameless};
 
-/// Values and types within each other that are followed.
+/// The deepest nesting of values and types that is followed.
 const NESTED_MAX: usize = 16;
 
 fn range(node: Node<'_>) -> Range<u32> {
@@ -91,7 +91,7 @@ fn nameless_around(walk: &Walk<'_>) -> Option<Option<Seen>> {
     })
 }
 
-/// Under which a class without a name is known within itself: no local has the name.
+/// The name by which an anonymous class is known within itself: no local has this name.
 const THIS: &str = "this";
 
 /// What is known of the value of an expression.

@@ -1,7 +1,7 @@
-//! Kotlin: what the nodes of its grammar mean.
+//! Kotlin: the meaning of its grammar's nodes.
 //!
-//! A symbol goes by the names of the types around it, without its package. A function that extends a type at the top of a file goes
-//! by the name of the type, `Store.total`, though it stands apart from it.
+//! A symbol's path contains the names of the types around it, without its package. A top-level function that extends a type has the
+//! type's name before its own, `Store.total`, though it stands apart from the type.
 
 use tree_sitter::Node;
 
@@ -17,7 +17,7 @@ use super::{Dialect, kinds, names};
 pub(crate) const DIALECT: Dialect = Dialect { kinds: Kind::NAMES, fields: Field::NAMES, role, enter, finish };
 
 kinds! {
-    /// The nodes that mean something to us.
+    /// The nodes that this module uses.
     enum Kind {
         Source = "source_file",
         LineComment = "line_comment",
@@ -99,7 +99,7 @@ kinds! {
 }
 
 names! {
-    /// The fields that we ask for.
+    /// The fields that this module asks for.
     enum Field {
         Name = "name",
         Type = "type",

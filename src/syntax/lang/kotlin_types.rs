@@ -11,10 +11,10 @@ use super::super::{Kind as Sort, Receiver};
 use super::children::{child_of, children_of};
 use super::kotlin::{Field, Kind};
 
-/// Values and types within each other that are followed.
+/// The deepest nesting of values and types that is followed.
 const NESTED_MAX: usize = 16;
 
-/// Under which the value of `this` is known where it is none of the class around: no local has the name.
+/// The name by which the value of `this` is known if it is not the class around: no local has this name.
 const THIS: &str = "this";
 
 const TYPES: &[Kind] =

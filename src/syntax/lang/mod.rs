@@ -67,15 +67,15 @@ use super::walk::Walk;
 
 /// A family of languages that are read alike.
 pub(super) struct Dialect {
-    /// Names of the nodes that it knows; their numbers count from 1.
+    /// The names of the nodes that it uses; their numbers count from 1.
     pub(super) kinds: &'static [&'static str],
     /// Names of the fields that it asks for; their numbers count from 0.
     pub(super) fields: &'static [&'static str],
     /// The part of a node in the form of a signature.
     pub(super) role: fn(&str) -> Role,
-    /// Takes the facts from a node, before anything in it is looked at. Returns whether to look.
+    /// Takes the facts from a node before its children are visited. Returns whether to visit them.
     pub(super) enter: fn(&mut Walk<'_>, Node<'_>, u8) -> bool,
-    /// Called once, when everything was looked at.
+    /// Called once, after all nodes were visited.
     pub(super) finish: fn(&mut Walk<'_>),
 }
 

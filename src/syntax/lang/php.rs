@@ -1,7 +1,7 @@
-//! PHP: what the nodes of its grammar mean.
+//! PHP: the meaning of its grammar's nodes.
 //!
-//! A symbol goes by its name without the namespace, where the namespace is that of the whole file; where namespaces have braces,
-//! theirs goes before it. Others find it by its full name, which is exported.
+//! A symbol's path lacks the namespace if the namespace is that of the whole file; if namespaces have braces,
+//! the path begins with theirs. Other files find it by its full name, which is exported.
 
 use tree_sitter::Node;
 
@@ -17,7 +17,7 @@ use super::{Dialect, comments, kinds, names, php_names};
 pub(crate) const DIALECT: Dialect = Dialect { kinds: Kind::NAMES, fields: Field::NAMES, role, enter, finish };
 
 kinds! {
-    /// The nodes that mean something to us.
+    /// The nodes that this module uses.
     enum Kind {
         Comment = "comment",
         Namespace = "namespace_definition",
@@ -100,7 +100,7 @@ kinds! {
 }
 
 names! {
-    /// The fields that we ask for.
+    /// The fields that this module asks for.
     enum Field {
         Name = "name",
         Alias = "alias",

@@ -1,4 +1,4 @@
-//! PHP: what is known of it, and the members that its own types have.
+//! PHP: the limits of the knowledge about it, and the members of its own types.
 
 use super::super::known::Knowledge;
 
@@ -14,7 +14,7 @@ pub(crate) const KNOWN: Knowledge = Knowledge {
               and other ends that say no language",
 };
 
-/// Of exceptions, iterators, dates, databases, documents, files, closures and reflections.
+/// Members of exceptions, iterators, dates, databases, documents, files, closures and reflections.
 pub(crate) const BUILT_IN: &[&str] = &[
     "__call",
     "__get",

@@ -1,5 +1,5 @@
-//! Names in PHP, which follow from a file's namespace and its `use` alone: what they mean is found out here. A name from elsewhere is
-//! written in full, with a backslash before it; one of the own namespace as it is.
+//! Names in PHP, whose meaning follows from a file's namespace and its `use` alone, and is resolved here. A name from elsewhere is
+//! written in full, with a backslash before it; a name of the own namespace is written as it is.
 
 use tree_sitter::Node;
 

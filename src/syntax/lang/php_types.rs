@@ -1,4 +1,4 @@
-//! Types and values in PHP, as far as the file shows them, and the names that functions have for themselves.
+//! Types and values in PHP, as far as the file shows them, and the local names of functions.
 
 use std::ops::Range;
 
@@ -12,7 +12,7 @@ use super::children::{child_of, children_of};
 use super::php::{Field, Kind};
 use super::php_names as names;
 
-/// Values and types within each other that are followed.
+/// The deepest nesting of values and types that is followed.
 const NESTED_MAX: usize = 16;
 
 fn range(node: Node<'_>) -> Range<u32> {

@@ -1,4 +1,4 @@
-//! Python: what the nodes of its grammar mean.
+//! Python: the meaning of its grammar's nodes.
 
 use tree_sitter::Node;
 
@@ -12,11 +12,11 @@ use super::{Dialect, kinds, names};
 pub(crate) const DIALECT: Dialect =
     Dialect { kinds: Kind::NAMES, fields: Field::NAMES, role, enter, finish: modules::finish };
 
-/// Names in a chain that are followed; longer ones are no path to anything.
+/// The most names in a chain that are followed; a longer chain leads nowhere.
 const CHAIN_MAX: usize = 16;
 
 kinds! {
-    /// The nodes that mean something to us.
+    /// The nodes that this module uses.
     enum Kind {
         Function = "function_definition",
         Class = "class_definition",
@@ -78,7 +78,7 @@ kinds! {
 }
 
 names! {
-    /// The fields that we ask for.
+    /// The fields that this module asks for.
     enum Field {
         Name = "name",
         Alias = "alias",

@@ -1,4 +1,4 @@
-//! Parameters and variables of functions, and the classes of what they stand for, in Python.
+//! Parameters and variables of functions, and the classes of their values, in Python.
 
 use std::ops::Range;
 
@@ -10,10 +10,10 @@ use super::super::reading::offset;
 use super::super::walk::Walk;
 use super::python::{Field, Kind, bound_names, dotted};
 
-/// Values and types within each other that are followed.
+/// The deepest nesting of values and types that is followed.
 const NESTED_MAX: usize = 8;
 
-/// Functions that make a value of a type that the language brings.
+/// Functions that make a value of one of the language's own types.
 const BUILT_IN: &[&str] = &[
     "bool",
     "bytearray",

@@ -1,4 +1,4 @@
-//! What ties Python files together: `import`, `from … import`, `__all__`.
+//! The ties between Python files: `import`, `from … import`, `__all__`.
 
 use tree_sitter::Node;
 

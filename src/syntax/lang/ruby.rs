@@ -1,6 +1,6 @@
-//! Ruby: what the nodes of its grammar mean.
+//! Ruby: the meaning of its grammar's nodes.
 //!
-//! A method goes by the name of its class or module: `def self.find` and `def find` of `Store` are both
+//! A method's path begins with the name of its class or module: `def self.find` and `def find` of `Store` are both
 //! `Store.find`. `module A; class B` and `class A::B` are both `A.B`, however often they are opened again.
 
 use tree_sitter::Node;
@@ -15,7 +15,7 @@ use super::{Dialect, comments, kinds, names};
 pub(crate) const DIALECT: Dialect = Dialect { kinds: Kind::NAMES, fields: Field::NAMES, role, enter, finish };
 
 kinds! {
-    /// The nodes that mean something to us.
+    /// The nodes that this module uses.
     enum Kind {
         Comment = "comment",
         Class = "class",
@@ -87,7 +87,7 @@ kinds! {
 }
 
 names! {
-    /// The fields that we ask for.
+    /// The fields that this module asks for.
     enum Field {
         Name = "name",
         Alias = "alias",
@@ -148,7 +148,7 @@ fn enter(walk: &mut Walk<'_>, node: Node<'_>, kind: u8) -> bool {
 
 /// `A::B` with dots; `::` stays before one that begins outside of everything. None of what is no path of constants.
 pub(super) fn path_of(walk: &Walk<'_>, node: Node<'_>) -> Option<String> {
-    /// Constants behind each other that are followed.
+    /// The most constants in a chain that are followed.
     const CHAIN_MAX: usize = 16;
     let (mut names, mut node) = (Vec::new(), node);
     for _ in 0..CHAIN_MAX {

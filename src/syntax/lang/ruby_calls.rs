@@ -1,4 +1,4 @@
-//! Calls in Ruby, and those of its calls that define something: `attr_reader`, `define_method`, `Struct.new`, `require`.
+//! Calls in Ruby, and those among them that define a symbol: `attr_reader`, `define_method`, `Struct.new`, `require`.
 
 use tree_sitter::Node;
 
@@ -9,7 +9,7 @@ use super::super::{Form, Import, ImportForm, Kind as Sort, Receiver};
 use super::ruby::{self, Field, Kind, path_of};
 use super::{comments, ruby_locals as locals};
 
-/// Words that look like calls and change what follows.
+/// Words that look like calls and affect the text behind them.
 const WORDS: &[&str] = &[
     "private",
     "public",

@@ -1,4 +1,4 @@
-//! Ruby: what is known of it, and the members that its own types have.
+//! Ruby: the limits of the knowledge about it, and the members of its own types.
 
 use super::super::known::Knowledge;
 
@@ -13,7 +13,7 @@ pub(crate) const KNOWN: Knowledge = Knowledge {
               are generated are left out",
 };
 
-/// Of strings, lists, maps, numbers, files, threads, classes and every object.
+/// Members of strings, lists, maps, numbers, files, threads, classes and every object.
 pub(crate) const BUILT_IN: &[&str] = &[
     "!",
     "%",

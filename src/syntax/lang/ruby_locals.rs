@@ -1,4 +1,4 @@
-//! Parameters and variables in Ruby, and the classes of what they stand for.
+//! Parameters and variables in Ruby, and the classes of their values.
 
 use std::ops::Range;
 
@@ -9,7 +9,7 @@ use super::super::reading::offset;
 use super::super::walk::Walk;
 use super::ruby::{Field, Kind, path_of};
 
-/// Values within each other that are followed.
+/// The deepest nesting of values that is followed.
 const NESTED_MAX: usize = 8;
 
 fn range(node: Node<'_>) -> Range<u32> {

@@ -1,7 +1,7 @@
-//! Rust: what the nodes of its grammar mean.
+//! Rust: the meaning of its grammar's nodes.
 //!
-//! The methods of a type go by its name, wherever their `impl` stands: `Store.get`. Those of an implementation of a trait have
-//! the trait between, so that two traits with a method of one name are told apart: `Store.Display.fmt`.
+//! A method's path begins with the name of its type, wherever the `impl` stands: `Store.get`. If it implements a trait, the
+//! trait's name follows, so that two traits with a method of one name are distinguished: `Store.Display.fmt`.
 
 use tree_sitter::Node;
 
@@ -20,7 +20,7 @@ pub(crate) const DIALECT: Dialect =
     Dialect { kinds: Kind::NAMES, fields: Field::NAMES, role, enter, finish: modules::finish };
 
 kinds! {
-    /// The nodes that mean something to us.
+    /// The nodes that this module uses.
     enum Kind {
         Attribute = "attribute_item",
         InnerAttribute = "inner_attribute_item",
@@ -111,7 +111,7 @@ kinds! {
 }
 
 names! {
-    /// The fields that we ask for.
+    /// The fields that this module asks for.
     enum Field {
         Name = "name",
         Body = "body",

@@ -1,5 +1,5 @@
-//! Macros of Rust: what is written between their brackets is no tree to the grammar. Calls and items that look like what they
-//! are outside of macros are taken for that.
+//! Macros of Rust: to the grammar, the text between their brackets is no tree. Parts of it that look like calls and items
+//! count as such.
 
 use tree_sitter::Node;
 
@@ -9,7 +9,7 @@ use super::super::{Form, Kind as Sort, Receiver};
 use super::rust::{Field, Kind, along};
 use super::rust_types as types;
 
-/// Macros that the language and its library bring.
+/// Macros of the language and its library.
 const BUILT_IN: &[&str] = &[
     "assert",
     "assert_eq",
@@ -48,7 +48,7 @@ const BUILT_IN: &[&str] = &[
     "writeln",
 ];
 
-/// How far back a chain of names is followed.
+/// The most names in a chain that are followed back.
 const CHAIN_MAX: usize = 16;
 
 pub(super) fn invocation(walk: &mut Walk<'_>, node: Node<'_>) {

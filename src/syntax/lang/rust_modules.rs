@@ -1,7 +1,7 @@
-//! What ties Rust files together: `mod`, `use`, `extern crate`, and paths.
+//! The ties between Rust files: `mod`, `use`, `extern crate`, and paths.
 //!
-//! An import is kept as its first part, which leads to a file, and the names behind that, by which the graph goes on from module
-//! to module: re-exports may stand anywhere on the way.
+//! An import is stored as its first part, which leads to a file, and the names behind it, by which the graph goes on from module
+//! to module: there may be re-exports at any point of the way.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -14,7 +14,7 @@ use super::super::{Import, ImportForm, Imported, ImportedName, Kind as Sort, Rec
 use super::rust::{Field, Kind, name_of};
 use provost_base::limits::CLASS_BASES_MAX;
 
-/// Lists within lists of names that are followed.
+/// The deepest nesting of lists of names that is followed.
 const NESTED_MAX: usize = 32;
 
 /// The names of the modules around, in this file.

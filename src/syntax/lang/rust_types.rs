@@ -11,10 +11,10 @@ use super::super::reading::offset;
 use super::super::walk::Walk;
 use super::rust::{Field, Kind};
 
-/// Values, types and patterns within each other that are followed.
+/// The deepest nesting of values, types and patterns that is followed.
 const NESTED_MAX: usize = 16;
 
-/// Types through which the methods of what they hold are called.
+/// Types through which the methods of their inner type are called.
 const SEEN_THROUGH: &[&str] =
     &["Arc", "Box", "Cow", "MutexGuard", "Pin", "Rc", "RwLockReadGuard", "RwLockWriteGuard"];
 
@@ -142,7 +142,7 @@ fn compact(text: &str) -> String {
     words.join(" ").replace('.', "_").replace(", ", ",").replace(char::is_control, "")
 }
 
-/// Types that hold a value or none: the methods of the value are called once it is taken out.
+/// Types that hold a value or none: the value's methods are called once it is taken out.
 const HOLDERS: &[&str] = &["Option", "Result"];
 
 /// What is known of something that holds a value, by what is known of the value.
@@ -406,7 +406,7 @@ fn fields(walk: &Walk<'_>, value: Node<'_>) -> Option<Receiver> {
 
 // Names that functions have for themselves.
 
-/// Traits of the standard library, which say nothing of methods of the repository.
+/// Traits of the standard library, whose implementations say nothing about the repository's methods.
 const STANDARD_TRAITS: &[&str] = &[
     "Any",
     "AsMut",

@@ -1,7 +1,7 @@
-//! Swift: what the nodes of its grammar mean.
+//! Swift: the meaning of its grammar's nodes.
 //!
-//! A symbol goes by the names of the types around it, without its module. What an extension adds goes by the name of the extended
-//! type, wherever the extension stands; the extension itself is a further part of the type.
+//! A symbol's path contains the names of the types around it, without its module. A member of an extension has the name of the extended
+//! type before its own, wherever the extension stands; the extension itself is a further part of the type.
 
 use tree_sitter::Node;
 
@@ -19,7 +19,7 @@ pub(crate) const DIALECT: Dialect =
     Dialect { kinds: Kind::NAMES, fields: Field::NAMES, role, enter, finish: modules::finish };
 
 kinds! {
-    /// The nodes that mean something to us.
+    /// The nodes that this module uses.
     enum Kind {
         Source = "source_file",
         Comment = "comment",
@@ -128,7 +128,7 @@ kinds! {
 }
 
 names! {
-    /// The fields that we ask for.
+    /// The fields that this module asks for.
     enum Field {
         Name = "name",
         DeclarationKind = "declaration_kind",

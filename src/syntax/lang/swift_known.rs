@@ -1,4 +1,4 @@
-//! Swift: what is known of it, and the members that its own types have.
+//! Swift: the limits of the knowledge about it, and the members of its own types.
 
 use super::super::known::Knowledge;
 
@@ -13,7 +13,7 @@ pub(crate) const KNOWN: Knowledge = Knowledge {
               NOT EDIT` or the like are left out",
 };
 
-/// Of strings, collections, optionals, numbers, sequences, tasks, views and objects.
+/// Members of strings, collections, optionals, numbers, sequences, tasks, views and objects.
 pub(crate) const BUILT_IN: &[&str] = &[
     "addObserver",
     "advanced",

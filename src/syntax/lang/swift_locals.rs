@@ -1,4 +1,4 @@
-//! Names that functions of Swift have for themselves.
+//! The local names of functions in Swift.
 
 use std::ops::Range;
 
@@ -12,7 +12,7 @@ use super::swift::{Field, Kind, all_of};
 use super::swift_properties::{annotation, groups, names_in, value_of};
 use super::swift_types as types;
 
-/// Nodes of a condition or a case that are looked at.
+/// The most nodes of a condition or a case that are examined.
 const LOOKED_AT: usize = 256;
 
 fn range(node: Node<'_>) -> Range<u32> {

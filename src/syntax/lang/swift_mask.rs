@@ -1,6 +1,6 @@
-//! Swift as its grammar is shown it: what the grammar stumbles over is blank, or has a form that it knows.
+//! The text of a Swift file as its grammar sees it: text that would confuse the grammar is blanked out, or gets a form that it knows.
 //!
-//! One pass over the bytes. Nothing changes its place: each change puts as many bytes where others were. Symbols, names and
+//! One pass over the bytes. No text changes its position: each change replaces bytes by as many others. Symbols, names and
 //! signatures are read from the file itself.
 
 /// An open bracket.
@@ -9,16 +9,16 @@ enum Open {
     Round,
     Square,
     Curly,
-    /// That of a `switch`, in which conditions of the compiler stand between the cases.
+    /// The bracket of a `switch`, in which compiler conditions stand between the cases.
     Switch,
-    /// `\(` within a text: how many `#` the text has around it, and whether it may have several lines.
+    /// `\(` within a text: how many `#` surround the text, and whether it may have several lines.
     Inserted {
         marks: usize,
         lines: bool,
     },
 }
 
-/// A branch of `#if`: how many brackets were open where it began, and whether branches are left out since the first one did not
+/// A branch of `#if`: how many brackets were open at its beginning, and whether branches are left out since the first one did not
 /// close its own.
 struct Branch {
     depth: usize,
@@ -28,21 +28,21 @@ struct Branch {
 struct Mask<'a> {
     bytes: &'a [u8],
     at: usize,
-    /// Made when something is first changed.
+    /// The changed text; made at the first change.
     shown: Option<Vec<u8>>,
     open: Vec<Open>,
     branches: Vec<Branch>,
     /// The last byte that is no blank and in no comment.
     before: u8,
-    /// The last word; empty once something else follows it.
+    /// The last word; empty once another token follows it.
     word: (usize, usize),
-    /// A `switch` was said whose bracket is still to come.
+    /// Whether a `switch` was read whose bracket has not come yet.
     switch: bool,
-    /// Within the pattern of a `case`.
+    /// Whether the position is within the pattern of a `case`.
     case: bool,
-    /// Where the comment begins with which the line so far ends.
+    /// The beginning of the comment at the end of the present line.
     remark: Option<usize>,
-    /// Within what follows `associatedtype`, whose conditions the grammar takes on one line alone.
+    /// Whether the position is behind `associatedtype`, whose conditions the grammar accepts only on one line.
     associated: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What a file of Swift declares: types, extensions and their members.
+//! The declarations of a Swift file: types, extensions and their members.
 
 use tree_sitter::Node;
 

@@ -1,4 +1,4 @@
-//! What a file of Swift takes in, what others know of it, and what `Package.swift` says of modules.
+//! The imports of a Swift file, its exports, and the modules that `Package.swift` names.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,10 +11,10 @@ use super::children::{child_of, children_of};
 use super::swift::{Field, Kind, elsewhere};
 use super::swift_types as types;
 
-/// With which the names begin under which a file passes a module on.
+/// The prefix of the names under which a file passes a module on.
 const PASSED_ON: &str = "@exported ";
 
-/// With which the names begin under which `Package.swift` says where a module is.
+/// The prefix of the names under which `Package.swift` says where a module is.
 const TARGET: &str = "@target ";
 
 /// `import Module`, `@testable import Module`, `import struct Module.Type`: either way, all of the module is known.

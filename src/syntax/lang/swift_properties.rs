@@ -1,4 +1,4 @@
-//! Properties and variables of Swift, alone and several in one declaration.
+//! Properties and variables of Swift, with one or several in a declaration.
 
 use tree_sitter::Node;
 
@@ -12,7 +12,7 @@ use super::swift_members::{hide, is_member};
 use super::swift_signatures::{Parts, parts_of, signed};
 use super::swift_types as types;
 
-/// Patterns within each other that are followed.
+/// The deepest nesting of patterns that is followed.
 const NESTED_MAX: usize = 8;
 
 /// What one declaration declares, each from its name on: `a: Int = 1` and `b` of `var a: Int = 1, b`.

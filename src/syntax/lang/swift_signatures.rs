@@ -1,4 +1,4 @@
-//! Signatures of Swift: what callers rely on. Labels count, names behind them do not; a default counts, its value does not.
+//! Signatures of Swift: the parts that callers rely on. Labels count, the names behind them do not; a default counts, its value does not.
 
 use tree_sitter::Node;
 
@@ -12,12 +12,12 @@ use super::swift_properties as properties;
 /// The parts of a declaration that make a difference to others.
 #[derive(Clone, Default)]
 pub(super) struct Parts<'t> {
-    /// Access and modifiers, each with a blank behind it.
+    /// Access and modifiers, each followed by a blank.
     pub(super) words: String,
-    /// What it is: `class`, `var`; empty where the name says it.
+    /// The keyword, such as `class` or `var`; empty if the name implies it.
     pub(super) word: String,
     pub(super) generic: Option<Node<'t>>,
-    /// Parameters, each with whether it has a default; none where there are no brackets for them.
+    /// The parameters, each with whether it has a default; `None` without brackets for them.
     pub(super) parameters: Option<Vec<(Node<'t>, bool)>>,
     /// Whether a parameter with one name has no label.
     pub(super) unlabelled: bool,
@@ -26,7 +26,7 @@ pub(super) struct Parts<'t> {
     pub(super) result: Option<Node<'t>>,
     /// The types behind the colon.
     pub(super) bases: Vec<Node<'t>>,
-    /// What stands behind the equals sign.
+    /// The expression behind the equals sign.
     pub(super) value: Option<Node<'t>>,
     pub(super) accessors: String,
     pub(super) constraints: Option<Node<'t>>,
@@ -230,8 +230,8 @@ fn parameter(
     }
 }
 
-/// A member as it stands in the signature of its type: of what is stored how it is written with its name, its type, and whether it
-/// has a value; anything else whole.
+/// A member as it stands in the signature of its type: for a stored one its text up to the name, its type, and whether it
+/// has a value; any other member completely.
 struct Member<'t> {
     node: Node<'t>,
     stored: Vec<(String, Option<Node<'t>>, bool)>,

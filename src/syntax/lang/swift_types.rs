@@ -9,7 +9,7 @@ use super::super::walk::Walk;
 use super::children::{child_of, children_of};
 use super::swift::{Field, Kind};
 
-/// Values and types within each other that are followed.
+/// The deepest nesting of values and types that is followed.
 const NESTED_MAX: usize = 24;
 
 /// A name without the marks of one that is no word.

@@ -1,7 +1,7 @@
 //! Systems other than Linux, with the library `notify`: one watcher for all folders.
 //!
-//! It calls back on a thread that it also needs to begin and end a watch, so this module takes what it tells
-//! into a queue, and a thread of its own passes that on. It follows a link that stands in a folder's place.
+//! The library calls back on a thread that it also needs to begin and end a watch, so this module puts its reports
+//! into a queue, and passes them on by a thread of its own. The library follows a link in a folder's place.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -15,14 +15,14 @@ use notify::{RecommendedWatcher, RecursiveMode, Watcher as _};
 use super::{Told, Unwatched, lock};
 use provost_base::limits::WATCH_EVENTS_MAX;
 
-/// The folders that are watched. Its thread ends when it is dropped.
+/// The watched folders. Its thread ends when it is dropped.
 pub(super) struct System {
     watcher: RecommendedWatcher,
     folders: BTreeSet<PathBuf>,
     trees: BTreeSet<PathBuf>,
 }
 
-/// A change: the paths, and whether there may be other folders than before.
+/// A change: the paths, and whether folders may have appeared, moved or vanished.
 type Change = (Vec<PathBuf>, bool);
 
 impl System {
@@ -37,7 +37,7 @@ impl System {
                 Ok(_) => return,
                 Err(_) => None,
             };
-            // A lost change is told with the next one; an empty one takes its place in the queue.
+            // A lost change is reported with the next one; an empty one takes its place in the queue.
             hears.fetch_or(change.is_none(), Ordering::Relaxed);
             if tell.try_send(change.unwrap_or_default()).is_err() {
                 hears.store(true, Ordering::Relaxed);
@@ -50,7 +50,7 @@ impl System {
         Ok(Self { watcher, folders: BTreeSet::new(), trees: BTreeSet::new() })
     }
 
-    /// Watches a folder, again where it is watched; whether it may be another one than before.
+    /// Watches a folder, again if it is watched already. Returns whether it may be another folder than before.
     pub(super) fn watch(&mut self, folder: &Path) -> Result<bool, Unwatched> {
         if !self.trees.iter().any(|top| folder.starts_with(top)) {
             self.begin_watch(folder, RecursiveMode::NonRecursive)?;
@@ -59,7 +59,7 @@ impl System {
         Ok(true)
     }
 
-    /// Watches a folder with all that lies below it.
+    /// Watches a folder with all folders below it.
     pub(super) fn tree(&mut self, top: &Path) -> Result<(), Unwatched> {
         self.begin_watch(top, RecursiveMode::Recursive)?;
         self.trees.insert(top.to_owned());
@@ -68,7 +68,7 @@ impl System {
 
     pub(super) fn unwatch(&mut self, folder: &Path) {
         if self.folders.remove(folder) || self.trees.remove(folder) {
-            // The system has let go of one that is gone.
+            // The system has released a watch of a folder that is gone.
             let _gone = self.watcher.unwatch(folder);
         }
     }
@@ -82,7 +82,7 @@ impl System {
     }
 }
 
-/// Passes on what is told, until nothing is watched any more.
+/// Passes on the reports until no folder is watched any more.
 fn hear(told: &Receiver<Change>, lost: &AtomicBool, table: &Told) {
     while let Ok((paths, moves_folders)) = told.recv() {
         let Some(shared) = table.upgrade() else { return };

@@ -1,13 +1,13 @@
-//! inotify, one instance for all folders.
+//! inotify, with one instance for all folders.
 //!
 //! The kernel knows a folder by a number that stays with it when it is renamed, and so does this module: a
-//! folder that two subscribers know by two names, since one of them has looked after the rename, is watched
-//! under both, and letting the old name go does not end the watch. The queue is read with pauses, since what
-//! a worker does in a watched folder can fill it as fast as it is read; the kernel tells when it has dropped
-//! something.
+//! folder that two subscribers know by two names, since one of them has scanned after the rename, is watched
+//! under both, and releasing the old name does not end the watch. The queue is read with pauses, since
+//! a worker in a watched folder can fill it as fast as it is read; the kernel reports when it has dropped
+//! events.
 //!
-//! The library `notify`, which other systems use, knows a folder by its path. When a folder was renamed,
-//! letting the old name go ends the watch under the new one; and a new folder under the old name loses its
+//! The library `notify`, which other systems use, knows a folder by its path. After a rename,
+//! releasing the old name ends the watch under the new one; and a new folder under the old name loses its
 //! watch when the report of the rename comes. The library reads the queue to its end before it adds a watch,
 //! follows links, and reports each file that is opened.
 
@@ -26,10 +26,10 @@ use rustix::io::Errno;
 
 use super::{Table, Told, Unwatched, lock};
 
-/// Between two times that the queue is read.
+/// The pause between two reads of the queue.
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// Bytes that are read of the queue at once: some thousand events.
+/// Bytes that are read from the queue at once: some thousand events.
 const BUFFER: usize = 64 << 10;
 
 /// The watches of one instance. Its thread ends when it is dropped.
@@ -42,7 +42,7 @@ pub(super) struct System {
 
 struct Queue {
     inotify: OwnedFd,
-    /// Readable once nothing is to be read any more.
+    /// Becomes readable when nothing has to be read any more.
     end: OwnedFd,
 }
 
@@ -61,7 +61,7 @@ impl System {
         Ok(Self { queue, watches: HashMap::new(), paths: HashMap::new() })
     }
 
-    /// Watches a folder; whether it is another one than was watched under this path before.
+    /// Watches a folder. Returns whether it is another one than was watched at this path before.
     pub(super) fn watch(&mut self, folder: &Path) -> Result<bool, Unwatched> {
         let flags = WatchFlags::ATTRIB
             | WatchFlags::CLOSE_WRITE
@@ -107,18 +107,18 @@ impl System {
         paths.remove(folder);
         if paths.is_empty() {
             self.paths.remove(&watch);
-            // The kernel has taken it away with its folder.
+            // The kernel has removed the watch with its folder.
             let _gone = inotify::remove_watch(&self.queue.inotify, watch);
         }
     }
 
-    /// The paths at which an event has happened.
+    /// Returns the paths at which an event has happened.
     fn at(&self, watch: i32, name: Option<&OsStr>) -> Vec<PathBuf> {
         let folders = self.paths.get(&watch).into_iter().flatten();
         folders.map(|it| name.map_or_else(|| it.clone(), |name| it.join(name))).collect()
     }
 
-    /// The kernel has ended a watch.
+    /// Forgets a watch that the kernel has ended.
     fn ended(&mut self, watch: i32) {
         for path in self.paths.remove(&watch).into_iter().flatten() {
             self.watches.remove(&path);
@@ -128,12 +128,12 @@ impl System {
 
 impl Drop for System {
     fn drop(&mut self) {
-        // It has room for a number more often than this is called.
+        // The counter has room for far more writes than there are.
         let _told = rustix::io::write(&self.queue.end, &1_u64.to_ne_bytes());
     }
 }
 
-/// Passes on what the kernel tells, until nothing is watched any more.
+/// Passes on the kernel's reports until no folder is watched any more.
 fn hear(queue: &Queue, table: &Told) {
     let mut buffer = vec![MaybeUninit::uninit(); BUFFER];
     loop {
@@ -171,7 +171,7 @@ fn broke(table: &Told) {
 }
 
 impl Table {
-    /// Reads the queue once; whether the kernel has dropped something.
+    /// Reads the queue once. Returns whether the kernel has dropped events.
     fn read(
         &mut self,
         queue: &Queue,

@@ -19,15 +19,15 @@ use crate::descriptor;
 /// The parts of a security descriptor that are read.
 const ASKED: u32 = OWNER_SECURITY_INFORMATION | DACL_SECURITY_INFORMATION;
 
-/// Whether only we, the system and its administrators can read or write it.
+/// Checks that only we, the system and its administrators can read or write a file.
 ///
 /// # Errors
-/// Who else can; or why that is not known, which counts as much.
+/// Another account that can; or the reason why that is unknown, which counts the same.
 pub fn private(path: &Path) -> Result<(), String> {
     judge(path, descriptor::private)
 }
 
-/// Whether only we, the system and its administrators can write it.
+/// Checks that only we, the system and its administrators can write to a file.
 ///
 /// # Errors
 /// As [`private`].
@@ -35,7 +35,7 @@ pub fn trusted(path: &Path) -> Result<(), String> {
     judge(path, descriptor::trusted)
 }
 
-/// Whether it belongs to us, or to the system or its administrators.
+/// Checks that a file belongs to us, or to the system or its administrators.
 ///
 /// # Errors
 /// As [`private`].
@@ -49,7 +49,7 @@ fn judge(path: &Path, by: fn(&str, &str) -> Result<(), String>) -> Result<(), St
     by(&descriptor_of(path).map_err(unknown)?, &user)
 }
 
-/// Owner and access list as text.
+/// Returns owner and access list as text.
 #[expect(unsafe_code, reason = "no safe word for it")]
 fn descriptor_of(path: &Path) -> io::Result<String> {
     let name = U16CString::from_os_str(path).map_err(io::Error::other)?;

@@ -15,7 +15,7 @@ use super::SecurityDescriptor;
 /// Makes an instance of a pipe, which has this descriptor from its first moment. Must be called within the runtime.
 ///
 /// # Errors
-/// What the system says.
+/// The system's error.
 #[expect(unsafe_code, reason = "the attributes are behind a pointer")]
 pub fn pipe_instance(options: &ServerOptions, path: &Path, descriptor: &str) -> io::Result<NamedPipeServer> {
     let descriptor = SecurityDescriptor::of(descriptor)?;
@@ -28,22 +28,22 @@ pub fn pipe_instance(options: &ServerOptions, path: &Path, descriptor: &str) -> 
     unsafe { options.create_with_security_attributes_raw(path, (&raw mut attributes).cast()) }
 }
 
-/// Whether a pipe could not be opened because all its instances are taken. A daemon makes the next one as soon as one is
-/// taken, so the next try may succeed.
+/// Checks whether a pipe could not be opened because all its instances are taken. A daemon makes the next instance as soon as one
+/// is taken, so the next try may succeed.
 pub fn is_pipe_busy(error: &io::Error) -> bool {
     error.raw_os_error().map(i32::cast_unsigned) == Some(ERROR_PIPE_BUSY)
 }
 
-/// Whether reading from a pipe has failed because its other end was closed or has cut it off: nothing more will come.
+/// Checks whether reading from a pipe has failed because its other end was closed or has cut it off: no more data will come.
 pub fn is_end_of_pipe(error: &io::Error) -> bool {
     let code = error.raw_os_error().map(i32::cast_unsigned);
     matches!(code, Some(ERROR_BROKEN_PIPE | ERROR_PIPE_NOT_CONNECTED))
 }
 
-/// The process that has opened a pipe of ours; stands for it only as long as it lives.
+/// Returns the id of the process that has opened a pipe of ours; it means that process only while the process lives.
 ///
 /// # Errors
-/// What the system says.
+/// The system's error.
 #[expect(unsafe_code, reason = "no safe word for it")]
 pub fn process_behind(pipe: BorrowedHandle<'_>) -> io::Result<u32> {
     let mut pid = 0;
@@ -52,10 +52,10 @@ pub fn process_behind(pipe: BorrowedHandle<'_>) -> io::Result<u32> {
     if known == 0 { Err(io::Error::last_os_error()) } else { Ok(pid) }
 }
 
-/// The process that serves a pipe which we have opened; stands for it only as long as it lives.
+/// Returns the id of the process that serves a pipe which we have opened; it means that process only while the process lives.
 ///
 /// # Errors
-/// What the system says.
+/// The system's error.
 #[expect(unsafe_code, reason = "no safe word for it")]
 pub fn process_serving(pipe: BorrowedHandle<'_>) -> io::Result<u32> {
     let mut pid = 0;
@@ -64,8 +64,8 @@ pub fn process_serving(pipe: BorrowedHandle<'_>) -> io::Result<u32> {
     if known == 0 { Err(io::Error::last_os_error()) } else { Ok(pid) }
 }
 
-/// Ends what this process has begun with a pipe and what has not come to its end; what others wait for there ends with
-/// it.
+/// Cancels the unfinished operations of this process on a pipe; threads that wait for them are
+/// released.
 #[expect(unsafe_code, reason = "no safe word for it")]
 pub fn cancel_io(pipe: BorrowedHandle<'_>) {
     // SAFETY: the handle is open for as long as it is borrowed; null stands for everything that was begun with it.

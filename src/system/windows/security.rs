@@ -1,4 +1,4 @@
-//! Security descriptors, made from the text that stands for them.
+//! Security descriptors, made from their textual form.
 
 use std::io;
 
@@ -9,15 +9,15 @@ use windows_sys::Win32::Security::Authorization::{
 };
 use windows_sys::Win32::Security::{ACL, GetSecurityDescriptorDacl, PSECURITY_DESCRIPTOR};
 
-/// A security descriptor that the system has made from its text, and takes back when this is dropped.
+/// A security descriptor that the system has made from its text, and frees when this is dropped.
 #[derive(Debug)]
 pub struct SecurityDescriptor(PSECURITY_DESCRIPTOR);
 
 impl SecurityDescriptor {
-    /// From the system's text for them.
+    /// Makes a descriptor from the system's textual form.
     ///
     /// # Errors
-    /// What the system says of the text.
+    /// The system's error, about the text.
     #[expect(unsafe_code, reason = "the system hands out descriptors as pointers")]
     pub fn of(text: &str) -> io::Result<Self> {
         let text = U16CString::from_str(text).map_err(io::Error::other)?;
@@ -37,15 +37,15 @@ impl SecurityDescriptor {
         }
     }
 
-    /// For calls that read it while `self` is there.
+    /// Returns the pointer, for calls that read the descriptor while `self` exists.
     pub fn as_ptr(&self) -> PSECURITY_DESCRIPTOR {
         self.0
     }
 
-    /// Its access list, for calls that read it while `self` is there.
+    /// Returns the descriptor's access list, for calls that read it while `self` exists.
     ///
     /// # Errors
-    /// What the system says; that it has no access list.
+    /// The system's error, or that the descriptor has no access list.
     #[expect(unsafe_code, reason = "the list lies in the descriptor")]
     pub fn access_list(&self) -> io::Result<*mut ACL> {
         let (mut present, mut default) = (0, 0);

@@ -21,7 +21,7 @@ const ANSWER_BYTES_MAX: usize = 256;
 /// The integrity level of ordinary processes.
 const MEDIUM_INTEGRITY: u32 = 0x2000;
 
-/// An answer, placed so that structures with pointers may lie at its beginning.
+/// An answer, aligned so that structures with pointers may lie at its beginning.
 #[repr(C, align(16))]
 struct Answer([u8; ANSWER_BYTES_MAX]);
 
@@ -30,20 +30,20 @@ struct Answer([u8; ANSWER_BYTES_MAX]);
 pub struct Token(OwnedHandle);
 
 impl Token {
-    /// The token of our own process.
+    /// Opens the token of our own process.
     ///
     /// # Errors
-    /// What the system says.
+    /// The system's error.
     #[expect(unsafe_code, reason = "no safe word for it")]
     pub fn of_this_process() -> io::Result<Self> {
         // SAFETY: gives a constant that stands for this process and needs no closing.
         Self::of(unsafe { GetCurrentProcess() })
     }
 
-    /// The token of another process.
+    /// Opens the token of another process.
     ///
     /// # Errors
-    /// What the system says; `PermissionDenied` for most processes of others.
+    /// The system's error; `PermissionDenied` for most processes of other users.
     #[expect(unsafe_code, reason = "no safe word for it")]
     pub fn of_process(pid: u32) -> io::Result<Self> {
         // SAFETY: takes numbers, and gives a new handle or null.
@@ -68,10 +68,10 @@ impl Token {
         Ok(Self(unsafe { OwnedHandle::from_raw_handle(token) }))
     }
 
-    /// The user's SID, as text: `S-1-5-21-...`.
+    /// Returns the user's SID, as text: `S-1-5-21-...`.
     ///
     /// # Errors
-    /// What the system says.
+    /// The system's error.
     #[expect(unsafe_code, reason = "a SID is behind a pointer")]
     pub fn user(&self) -> io::Result<String> {
         let answer = self.ask(TokenUser)?;
@@ -87,19 +87,19 @@ impl Token {
         Ok(take_text(text))
     }
 
-    /// Whether it has an administrator's rights in force.
+    /// Checks whether the token has an administrator's rights in force.
     ///
     /// # Errors
-    /// What the system says.
+    /// The system's error.
     pub fn is_elevated(&self) -> io::Result<bool> {
         self.flag(TokenElevation)
     }
 
-    /// Whether the process is confined: its token was restricted or has less than the usual integrity, or it lives in
+    /// Checks whether the process is confined: its token was restricted or has less than the usual integrity, or the process lives in
     /// an app container.
     ///
     /// # Errors
-    /// What the system says.
+    /// The system's error.
     #[expect(unsafe_code, reason = "no safe word for it")]
     pub fn is_confined(&self) -> io::Result<bool> {
         // SAFETY: the handle is open for as long as `self` is borrowed.
@@ -107,10 +107,10 @@ impl Token {
         Ok(restricted || self.flag(TokenIsAppContainer)? || self.integrity()? < MEDIUM_INTEGRITY)
     }
 
-    /// Its integrity level, as the last part of that level's SID says it.
+    /// Returns the token's integrity level, as the last part of that level's SID.
     ///
     /// # Errors
-    /// What the system says.
+    /// The system's error.
     #[expect(unsafe_code, reason = "a SID is behind a pointer")]
     pub fn integrity(&self) -> io::Result<u32> {
         let answer = self.ask(TokenIntegrityLevel)?;
@@ -128,7 +128,7 @@ impl Token {
 
     #[expect(unsafe_code, reason = "no safe word for it")]
     fn ask(&self, class: TOKEN_INFORMATION_CLASS) -> io::Result<Box<Answer>> {
-        // Boxed before it is filled: what is in it may point into it.
+        // The answer is boxed before it is filled, since it may contain pointers into itself.
         let mut answer = Box::new(Answer([0; ANSWER_BYTES_MAX]));
         let mut length = 0;
         // SAFETY: the handle is open; the kernel writes at most as many bytes as it is told that there are, and both
@@ -146,7 +146,7 @@ impl Token {
     }
 }
 
-/// The text that a system call has made for us, which is given back to the system. The pointer must come from such
+/// Returns the text that a system call has made for us, and frees the system's copy. The pointer must come from such
 /// a call that has succeeded.
 #[expect(unsafe_code, reason = "the system hands out texts as pointers")]
 pub(super) fn take_text(text: *mut u16) -> String {

@@ -1,5 +1,5 @@
-//! Files that the user has told git not to look at (`git update-index --assume-unchanged`, `--skip-worktree`): a merge neither
-//! writes over what is in them nor loses the marks.
+//! Files that the user has told git to take for unchanged (`git update-index --assume-unchanged`, `--skip-worktree`): a merge
+//! neither overwrites their contents nor loses the marks.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -9,8 +9,8 @@ use crate::git_objects::TreeChange;
 use crate::git_process::{self, GitError};
 
 impl Follower<'_> {
-    /// Has git look at the files that change, also where the user has told it to take them for unchanged; says which these are, so
-    /// that they are marked so again. Marks of other files stay as they are.
+    /// Makes git check the files that change, even if the user has marked them as unchanged. Returns the marked ones,
+    /// which get their marks back. Marks of other files stay.
     pub(super) fn without_assumptions(
         &self,
         index: &Path,
@@ -22,7 +22,7 @@ impl Follower<'_> {
         let files = said.split('\0').filter_map(|it| it.split_once(' ')).filter(|it| changed.contains(it.1));
         let mut assumed = Vec::new();
         for (mark, path) in files {
-            // Git does not look at these at all.
+            // Git does not check these files at all.
             if matches!(mark, "S" | "s") {
                 return Err(self.in_the_way(format!(
                     "{path:?} is marked skip-worktree, so git does not say whether you have changed it; run \
@@ -38,7 +38,7 @@ impl Follower<'_> {
         Ok(assumed)
     }
 
-    /// Marks files in an index, those that it has.
+    /// Marks files in an index, as far as the index has them.
     pub(super) fn mark_files(&self, index: &Path, how: &str, files: &[String]) -> Result<(), GitError> {
         if files.is_empty() {
             return Ok(());

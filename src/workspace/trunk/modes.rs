@@ -1,5 +1,5 @@
-//! Who may read and write what a work tree that follows gets: what was so before stays so, and a repository that is shared
-//! is shared further on, whatever the daemon's own mask is.
+//! The permissions of files in a work tree that follows: existing ones stay, and a shared repository
+//! stays shared, regardless of the daemon's umask.
 
 use std::io;
 
@@ -7,7 +7,7 @@ use cap_std::fs::Dir;
 
 use provost_system::{file_inside, mode_of, set_mode};
 
-/// What `core.sharedRepository` gives to others, as bits of a mode.
+/// Returns the rights that `core.sharedRepository` gives to others, as bits of a mode.
 pub(super) fn shared(value: Option<&str>) -> u32 {
     match value.unwrap_or_default().to_ascii_lowercase().as_str() {
         "" | "umask" | "false" | "no" | "off" | "0" => 0,
@@ -17,7 +17,7 @@ pub(super) fn shared(value: Option<&str>) -> u32 {
     }
 }
 
-/// Gives a new file the mode of the one in whose place it comes; without one, what is shared.
+/// Gives a new file the mode of the file that it replaces; without one, the shared rights.
 pub(super) fn take_over(from: &Dir, to: &Dir, name: &str, shared: u32) -> io::Result<()> {
     let is_file = |dir: &Dir| dir.symlink_metadata(name).is_ok_and(|it| it.is_file());
     if !is_file(from) {
@@ -28,7 +28,7 @@ pub(super) fn take_over(from: &Dir, to: &Dir, name: &str, shared: u32) -> io::Re
     let before =
         is_file(to).then(|| file_inside(to, name).and_then(|it| mode_of(&it)).ok().flatten()).flatten();
     let kept = before.unwrap_or(mode | shared) & 0o666;
-    // Whether it is a program, its commit says.
+    // The commit decides whether it is a program.
     let runs = if mode & 0o100 == 0 { 0 } else { (kept & 0o444) >> 2 };
     if kept | runs == mode { Ok(()) } else { set_mode(&new, kept | runs) }
 }
@@ -47,7 +47,7 @@ pub(super) fn share_folder(_dir: &Dir, _shared: u32) -> io::Result<()> {
     Ok(())
 }
 
-/// Whether files can be made in a folder, and removed.
+/// Checks whether files can be made and removed in a folder.
 #[cfg(unix)]
 pub(super) fn is_writable(dir: &Dir) -> bool {
     use rustix::fs::{Access, AtFlags, accessat};
@@ -56,6 +56,6 @@ pub(super) fn is_writable(dir: &Dir) -> bool {
 
 #[cfg(windows)]
 pub(super) fn is_writable(_dir: &Dir) -> bool {
-    // What the system refuses is told when it does.
+    // The system's refusal is reported when it comes.
     true
 }

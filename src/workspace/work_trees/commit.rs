@@ -1,6 +1,6 @@
-//! Commits what a run has changed, with plumbing that runs no hook, no filter and no signing program.
+//! Commits the changes of a run with plumbing that runs no hook, no filter and no signing program.
 //!
-//! The commit is made of the contents that were kept of the run, and not of what lies in the work tree by then. The branch
+//! The commit is made of the run's kept contents, and not of the files in the work tree at that time. The branch
 //! moves only from the commit at which the run began; in every other case nothing moves.
 
 use std::collections::BTreeSet;
@@ -16,36 +16,36 @@ use provost_base::{RepoPath, shell_word, visible_name};
 /// A file that a run has changed.
 #[derive(Clone, Debug)]
 pub struct ChangedFile {
-    /// Its path from the top of the work tree.
+    /// The file's path from the top of the work tree.
     pub path: RepoPath,
-    /// Its new content; `None` for one that is gone.
+    /// The file's new content; `None` for a removed file.
     pub content: Option<Vec<u8>>,
-    /// Whether it can be executed.
+    /// Whether the file can be executed.
     pub program: bool,
 }
 
-/// Whose commit it is, and what it says.
+/// The author of a commit, and the parts of its message.
 #[derive(Clone, Debug)]
 pub struct Author<'a> {
     /// The agent.
     pub agent: &'a str,
-    /// Its task.
+    /// The agent's task.
     pub task: &'a str,
-    /// The task in words; the first line of the message is made of it.
+    /// The task's goal, from which the first line of the message is made.
     pub goal: &'a str,
-    /// How the run has ended, if not well: `it took longer than 300 s`.
+    /// How the run has ended, if it has not ended well: `it took longer than 300 s`.
     pub unfinished: Option<&'a str>,
 }
 
-/// A file that is not in the commit: its path, and why.
+/// A file that is not in the commit: its path and the reason.
 pub type NotCommitted = (String, String);
 
-/// What has become of a run's changes.
+/// The outcome of committing a run's changes.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Committed {
-    /// The commit; `None` where there was nothing to commit.
+    /// The commit; `None` if there was nothing to commit.
     pub commit: Option<String>,
-    /// Files that are not in it.
+    /// Files that are not in the commit.
     pub withheld: Vec<NotCommitted>,
 }
 
@@ -53,7 +53,7 @@ impl WorkTree {
     /// Commits changes to the branch. Files to which a filter applies stay uncommitted.
     ///
     /// # Errors
-    /// Why nothing was committed, as a sentence; then the branch is as it was.
+    /// The reason why nothing was committed, as a sentence; the branch has not moved then.
     pub fn commit(&self, files: Vec<ChangedFile>, of: &Author<'_>) -> Result<Committed, String> {
         self.is_whole()?;
         let lock = self.shelf.lock().map_err(|err| err.to_string())?;
@@ -68,7 +68,7 @@ impl WorkTree {
             if !self.is_of(&now, of.task)? {
                 return Err(format!("branch {branch} was moved while the run went on"));
             }
-            // A daemon that was killed behind its commit has not come to the index.
+            // A daemon that was killed after its commit has not updated the index.
             self.tell_index(&self.lines_of(&now)?);
             return Ok(Committed { commit: Some(now), withheld: Vec::new() });
         }
@@ -85,7 +85,7 @@ impl WorkTree {
         Ok(Committed { commit: Some(commit), withheld })
     }
 
-    /// Puts what was committed into the index of the work tree: git's own note of what is checked out.
+    /// Updates the index of the work tree, git's own record of the checked-out files, to the commit.
     fn tell_index(&self, lines: &[u8]) {
         let git = &self.git;
         let indexed = git.must(&["update-index", "-z", "--index-info"], Input::Bytes(lines));
@@ -95,7 +95,7 @@ impl WorkTree {
         }
     }
 
-    /// What a commit has changed since the run began, as an index takes it, removed files first.
+    /// Returns the changes of a commit since the run began, as lines for an index, removed files first.
     fn lines_of(&self, commit: &str) -> Result<Vec<u8>, String> {
         let args = ["diff-tree", "-r", "-z", "--no-renames", &self.start, commit];
         let answer = self.git.must(&args, Input::Nothing)?;
@@ -115,10 +115,10 @@ impl WorkTree {
         Ok(gone)
     }
 
-    /// Notes that the end of a run was dealt with, so that the next run finds the changes that are left uncommitted.
+    /// Notes that the end of a run was handled, so that the next run knows the changes that are left uncommitted.
     ///
     /// # Errors
-    /// Why that is not on record.
+    /// The reason why that is not on record.
     pub fn finish(&self, is_committed: bool) -> Result<(), String> {
         let record = self.shelf.record().map_err(|err| err.to_string())?;
         let Some(record) = record else { return Ok(()) };
@@ -129,7 +129,7 @@ impl WorkTree {
         self.shelf.put_record(&Record { left, ..record }).map_err(|err| err.to_string())
     }
 
-    /// Whether a commit is the one that was made for a task, on top of where its run began.
+    /// Checks whether a commit was made for a task, on top of the commit at which its run began.
     fn is_of(&self, commit: &str, task: &str) -> Result<bool, String> {
         let args = ["log", "-1", "--no-show-signature", "--format=%P%n%B", commit];
         let said = self.git.must(&args, Input::Nothing)?;
@@ -139,8 +139,8 @@ impl WorkTree {
         Ok(lines.next() == Some(&self.start) && lines.any(|line| line == trailer))
     }
 
-    /// Leaves out files that git would give to a program first: no program of a filter runs here, and a file that has
-    /// not been through its filter does not belong into a commit.
+    /// Leaves out files that git would pass through a filter: no filter's program runs here, and a file that has
+    /// not been filtered must not be committed.
     fn without_filters(
         &self,
         files: Vec<ChangedFile>,
@@ -166,7 +166,7 @@ impl WorkTree {
         Ok((kept, out.into_iter().map(|it| (it.path.to_string(), why.to_owned())).collect()))
     }
 
-    /// Leaves out files in the place of a submodule, which belong to another repository: with them its entry would go.
+    /// Leaves out files in the place of a submodule, which belong to another repository: committing them would remove its entry.
     fn without_submodules(
         &self,
         files: Vec<ChangedFile>,
@@ -188,13 +188,13 @@ impl WorkTree {
     /// Leaves out new files that git ignores, also by the user's own list.
     fn without_ignored(&self, files: Vec<ChangedFile>) -> Result<Vec<ChangedFile>, String> {
         let new = files.iter().filter(|it| it.content.is_some()).map(|it| it.path.as_str().as_bytes());
-        // What the index has is never ignored.
+        // A file in the index is never ignored.
         let said = self.ignored_of(&[], new)?;
         let ignored: BTreeSet<&[u8]> = said.split(|byte| *byte == 0).map(plain).collect();
         Ok(files.into_iter().filter(|it| !ignored.contains(it.path.as_str().as_bytes())).collect())
     }
 
-    /// Stores the contents, and answers the lines by which an index takes them, those of removed files first.
+    /// Stores the contents, and returns the lines for an index, those of removed files first.
     fn stored(&self, files: &[ChangedFile]) -> Result<Vec<u8>, String> {
         let mut lines = Vec::new();
         let mut line = |text: String| {
@@ -207,7 +207,7 @@ impl WorkTree {
         }
         for file in files {
             let Some(content) = &file.content else { continue };
-            // With its path, so that git mends line ends as its attributes say; filters are off.
+            // With its path, git converts line ends as the file's attributes say; filters are off.
             let path = format!("--path={}", file.path);
             let name = self.git.must(&["hash-object", "-w", "--stdin", &path], Input::Bytes(content))?;
             let name = String::from_utf8_lossy(&name).trim().to_owned();
@@ -217,7 +217,7 @@ impl WorkTree {
         Ok(lines)
     }
 
-    /// Writes the commit; `None` where it would change nothing.
+    /// Writes the commit; `None` if it would change nothing.
     fn written(&self, lines: &[u8], of: &Author<'_>) -> Result<Option<String>, String> {
         let index = self.shelf.beside("index");
         let text = index.to_str().ok_or("the folder of work trees has a name that is no text")?;
@@ -244,15 +244,15 @@ impl WorkTree {
     }
 }
 
-/// Git writes a lock beside an index, which a killed git leaves there.
+/// Removes an index, and the lock beside it that a killed git leaves.
 fn remove_index(index: &Path) {
     for file in [index.to_path_buf(), index.with_extension("index.lock")] {
-        // None of them has to be there.
+        // Either of them may be missing.
         let _gone = std::fs::remove_file(file);
     }
 }
 
-/// The message of a commit: one line about the task, how its run has ended if not well, and the trailers.
+/// Returns the message of a commit: one line about the task, the way in which its run has ended if not well, and the trailers.
 fn message(of: &Author<'_>) -> String {
     let begin = if of.unfinished.is_some() { "Unfinished: " } else { "" };
     let line = of.goal.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or("a task without words");
@@ -268,7 +268,7 @@ fn trailer(name: &str, value: &str) -> String {
 }
 
 impl WorkTree {
-    /// Git for this work tree.
+    /// Returns git for this work tree.
     pub(super) fn git(&self) -> &QuietGit {
         &self.git
     }

@@ -1,4 +1,4 @@
-//! Files that a new rule in a work tree hides from git: its worker may have written the rule.
+//! Files that a new rule in a work tree hides from git: the run's worker may have written the rule.
 
 use std::collections::BTreeMap;
 
@@ -8,10 +8,10 @@ use provost_base::limits::{IGNORE_BYTES_MAX, TREE_GIT_MS_MAX};
 use provost_system::short_text;
 
 impl WorkTree {
-    /// Files and folders that are ignored by a rule that a commit's ignore files do not have, from the top of the work tree.
+    /// Returns files and folders that are ignored by a rule that a commit's ignore files lack, from the top of the work tree.
     ///
     /// # Errors
-    /// A sentence, when git cannot be asked.
+    /// A sentence if git cannot be asked.
     pub fn hidden_since(&self, commit: &str) -> Result<Vec<String>, String> {
         let git = self.git();
         let args = ["ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory"];
@@ -19,21 +19,21 @@ impl WorkTree {
         if ignored.is_empty() {
             return Ok(Vec::new());
         }
-        // Rows of four: the file of the rule, its line, the rule, and what it ignores.
+        // Each row has four parts: the file of the rule, its line, the rule, and the ignored path.
         let said = self.ignored_of(&["--verbose"], ignored.split(|byte| *byte == 0))?;
         let words: Vec<&[u8]> = said.split(|byte| *byte == 0).collect();
         let (mut known, mut hidden) = (BTreeMap::new(), Vec::new());
         for row in words.chunks_exact(4) {
             let [source, _, rule, path] = row else { continue };
             let [source, rule] = [source, rule].map(|it| String::from_utf8_lossy(it).into_owned());
-            // Lists of the user's own lie outside, and are named by absolute paths or below the repository's folder.
+            // The user's own lists lie outside, and are named by absolute paths or below the repository's folder.
             let is_inside = source == ".gitignore" || source.ends_with("/.gitignore");
             if !is_inside || source.starts_with('/') || rule.starts_with('!') {
                 continue;
             }
             let path = String::from_utf8_lossy(plain(path)).into_owned();
             let mut is_new = false;
-            // An exception that is gone, here or further down, hides as much as a new rule.
+            // Removing an exception, in this folder or below, hides as much as a new rule.
             for file in ignore_files(&source, &path) {
                 if !known.contains_key(&file) {
                     known.insert(file.clone(), self.rules_at(commit, &file)?);
@@ -56,7 +56,7 @@ impl WorkTree {
         Ok(hidden)
     }
 
-    /// What git ignores of these paths, as `git check-ignore` says it; each path begins with `./`.
+    /// Returns the lines of `git check-ignore` about these paths; each path begins with `./`.
     pub(super) fn ignored_of<'p>(
         &self,
         how: &[&str],
@@ -64,7 +64,7 @@ impl WorkTree {
     ) -> Result<Vec<u8>, String> {
         let mut asked = Vec::new();
         for path in paths.filter(|it| !it.is_empty()) {
-            // So that no name is read as a pattern: this command knows no literal ones.
+            // The prefix keeps a name from being read as a pattern: this command knows no literal ones.
             asked.extend_from_slice(b"./");
             asked.extend_from_slice(path);
             asked.push(0);
@@ -72,17 +72,17 @@ impl WorkTree {
         let args = [&["check-ignore", "-z", "--stdin"], how].concat();
         let not_literal = [("GIT_LITERAL_PATHSPECS", "0")];
         let answer = self.git().run_for(&args, Input::Bytes(&asked), &not_literal, TREE_GIT_MS_MAX)?;
-        // It ends with 1 and says nothing where none is ignored.
+        // Git exits with 1 and prints nothing if no path is ignored.
         if answer.success || answer.status == Some(1) { Ok(answer.out) } else { succeeded(&args, answer) }
     }
 
-    /// The lines of an ignore file as it is in the work tree; none where there is none that is short enough.
+    /// Returns the lines of an ignore file in the work tree; none if it is missing or too long.
     fn rules_now(&self, file: &str) -> Vec<String> {
         let text = short_text(&self.path.join(file), IGNORE_BYTES_MAX as u64).unwrap_or_default();
         text.lines().map(|it| it.trim_end().to_owned()).collect()
     }
 
-    /// The lines of an ignore file at a commit; none where it was not there.
+    /// Returns the lines of an ignore file at a commit; none if it did not exist.
     fn rules_at(&self, commit: &str, file: &str) -> Result<Vec<String>, String> {
         let answer = self.git().run(&["cat-file", "blob", &format!("{commit}:{file}")], Input::Nothing)?;
         let text = if answer.success { answer.out } else { Vec::new() };
@@ -90,7 +90,7 @@ impl WorkTree {
     }
 }
 
-/// The ignore files that can say something of a path, from that in which its rule stands down to the path's own folder.
+/// Returns the ignore files that may concern a path, from the file of its rule down to the path's own folder.
 fn ignore_files(source: &str, path: &str) -> Vec<String> {
     let top = source.strip_suffix(".gitignore").unwrap_or_default();
     let mut found = vec![source.to_owned()];
@@ -100,7 +100,7 @@ fn ignore_files(source: &str, path: &str) -> Vec<String> {
     found
 }
 
-/// A path without what [`WorkTree::ignored_of`] has put before it.
+/// Removes the prefix that [`WorkTree::ignored_of`] has put before a path.
 pub(super) fn plain(path: &[u8]) -> &[u8] {
     path.strip_prefix(b"./").unwrap_or(path)
 }

@@ -1,4 +1,4 @@
-//! The work trees as a person sees them, and their removal.
+//! The list of work trees for people, and the removal of work trees.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,40 +13,40 @@ use provost_base::{shell_word, visible_name};
 /// A work tree of a run.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Listed {
-    /// The branch that is checked out in it.
+    /// The branch that is checked out in the work tree.
     pub branch: String,
-    /// Its folder.
+    /// The folder of the work tree.
     pub path: PathBuf,
-    /// Whose run was the last one in it.
+    /// The agent of the last run in the work tree.
     pub agent: String,
     /// The task of that run.
     pub task: String,
-    /// Commits of the branch that what is checked out in the workspace does not have; `None` where the branch is gone.
+    /// The number of commits of the branch that the workspace's checked-out commit lacks; `None` if the branch is gone.
     pub ahead: Option<u64>,
-    /// Files that are not committed.
+    /// The number of files that are not committed.
     pub uncommitted: usize,
-    /// Whether a run works in it.
+    /// Whether a run works in the work tree.
     pub running: bool,
-    /// Why it cannot be used: it was deleted or changed by hand.
+    /// The reason why the work tree cannot be used: it was deleted or changed by hand.
     pub stale: Option<String>,
 }
 
-/// What a removal has done.
+/// The outcome of a removal.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Removed {
-    /// The branch that was checked out in it.
+    /// The branch that was checked out in the removed work tree.
     pub branch: String,
-    /// Where it was.
+    /// The folder where the work tree was.
     pub path: PathBuf,
     /// Whether the branch was deleted, too.
     pub branch_deleted: bool,
 }
 
 impl WorkTrees {
-    /// All work trees of runs.
+    /// Returns all work trees of runs.
     ///
     /// # Errors
-    /// A sentence, when git cannot be asked.
+    /// A sentence if git cannot be asked.
     pub fn list(&self) -> Result<Vec<Listed>, String> {
         let shelves = shelves(&self.folder);
         if shelves.is_empty() {
@@ -77,7 +77,7 @@ impl WorkTrees {
     /// Removes a work tree, named by its branch or its folder; with `branch`, its branch as well.
     ///
     /// # Errors
-    /// A sentence with the next step; then nothing has changed, unless the disk refuses.
+    /// A sentence with the next step; nothing has changed then, unless the disk has refused a step.
     pub fn remove(self: &Arc<Self>, which: &str, force: bool, branch: bool) -> Result<Removed, String> {
         let shelf = self.meant(which)?;
         let record = shelf.record().map_err(|err| self.unusable(&err))?;
@@ -120,7 +120,7 @@ impl WorkTrees {
         Ok(Removed { branch: record.branch, path: tree.path, branch_deleted })
     }
 
-    /// The work tree that a branch or a folder means.
+    /// Returns the work tree that a branch or a folder names.
     fn meant(&self, which: &str) -> Result<Shelf, String> {
         let path = fs::canonicalize(which).unwrap_or_else(|_| PathBuf::from(which));
         let is_it = |shelf: &Shelf| {
@@ -135,7 +135,7 @@ impl WorkTrees {
     }
 }
 
-/// The work tree of a record, as far as it is there.
+/// Makes the work tree of a record, without checking that it exists.
 pub(super) fn at(git: &QuietGit, common: &Path, shelf: Shelf, record: &Record) -> WorkTree {
     WorkTree {
         branch: record.branch.clone(),
@@ -149,7 +149,7 @@ pub(super) fn at(git: &QuietGit, common: &Path, shelf: Shelf, record: &Record) -
     }
 }
 
-/// Whether nothing is lost with a work tree.
+/// Checks that removing a work tree loses nothing.
 fn is_spared(tree: &WorkTree, repository: &QuietGit) -> Result<(), String> {
     let (path, word) = (tree.path.display(), shell_word(&tree.branch));
     let forced = format!("`provost worktree remove {word} --force` removes it nevertheless");
@@ -161,7 +161,7 @@ fn is_spared(tree: &WorkTree, repository: &QuietGit) -> Result<(), String> {
             "{path} has changes that are not committed: {named}; commit them there, or {forced}"
         ));
     }
-    // By the rules of what is checked out in the workspace: those of the work tree may be its worker's.
+    // The ignore rules are those checked out in the workspace, since those of the work tree may be its worker's.
     let head = repository.line(&["rev-parse", "--verify", "--quiet", "HEAD"])?.unwrap_or_default();
     let hidden = tree.hidden_since(&head).map_err(unknown)?;
     match hidden.is_empty() {
@@ -174,7 +174,7 @@ fn is_spared(tree: &WorkTree, repository: &QuietGit) -> Result<(), String> {
     }
 }
 
-/// The first of some files, and how many more there are.
+/// Names the first of some files, and the number of the others.
 fn some_of(files: &[String]) -> String {
     let named: Vec<String> = files.iter().take(TREE_NAMED_MAX).map(|it| visible_name(it, 200)).collect();
     let more = files.len().saturating_sub(named.len());

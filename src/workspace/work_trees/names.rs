@@ -4,10 +4,10 @@ use super::others_refs::check_reserved;
 use provost_base::Digest;
 use provost_base::limits::{BRANCH_LEN_MAX, BRANCH_PART_LEN_MAX, TREE_SLUG_LEN_MAX};
 
-/// Whether a text can be the name of a branch here: what git accepts, without what is taken for something else.
+/// Checks whether a text can be the name of a branch here: a name that git accepts and cannot take for anything else.
 ///
 /// # Errors
-/// What is wrong with it, as the end of a sentence.
+/// The fault of the name, as the end of a sentence.
 pub fn check_branch(name: &str) -> Result<(), String> {
     let wrong = |why: &str| Err(format!("is no name of a branch: {why}"));
     if name.is_empty() || name.len() > BRANCH_LEN_MAX {
@@ -33,12 +33,12 @@ pub fn check_branch(name: &str) -> Result<(), String> {
     check_reserved(name)
 }
 
-/// The branch of a run that names none. The same run always gets the same.
+/// Returns the branch of a run that names none. It depends only on agent and task.
 pub fn named_after(agent: &str, task: &str) -> String {
     format!("provost/{}/{}", part(agent), part(task))
 }
 
-/// An id as a part of a branch's name; what had to be changed for that is told apart by a digest.
+/// Returns an id as a part of a branch's name; a digest distinguishes ids that had to be changed.
 fn part(id: &str) -> String {
     let fits = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
     let plain: String = id.chars().map(|c| if fits(c) { c } else { '-' }).take(BRANCH_PART_LEN_MAX).collect();
@@ -50,7 +50,7 @@ fn part(id: &str) -> String {
     }
 }
 
-/// The name of the folder of a branch's work tree.
+/// Returns the name of the folder of a branch's work tree.
 pub(super) fn folder_of(branch: &str) -> String {
     let plain: String = branch.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
     let plain: String = plain.trim_matches('-').chars().take(TREE_SLUG_LEN_MAX).collect();
@@ -61,7 +61,7 @@ fn short(text: &str) -> String {
     Digest::of(text.as_bytes()).to_string().chars().take(8).collect()
 }
 
-/// An agent as the author of a commit: a name and an address that git takes as they are.
+/// Returns an agent as the author of a commit: a name and an address that git does not change.
 pub(super) fn author(agent: &str) -> (String, String) {
     let hides = |c: char| provost_base::visible_name(c.encode_utf8(&mut [0; 4]), 16).chars().ne([c]);
     let is_crud = |c: char| "<>\\\"".contains(c) || hides(c);

@@ -1,20 +1,20 @@
-//! Which names are a run's to take: none that git reads as another ref, none that is another name of a branch, and none
-//! that stands for the trunk.
+//! The names that a run's branch may have: none that git reads as another ref, none that is a symbolic ref, and not the
+//! trunk's.
 
 use super::WorkTrees;
 use crate::quiet_git::{Input, QuietGit};
 use provost_base::shell_word;
 
-/// Branches that are never a run's, whether or not they are there.
+/// Branches that never belong to a run, whether they exist or not.
 const TRUNKS: [&str; 2] = ["main", "master"];
 
-/// What git keeps beside the branches, and the remote that every clone has.
+/// The first parts of git's other refs, and the remote that every clone has.
 const FIRST_PARTS: [&str; 7] = ["refs", "heads", "tags", "remotes", "worktrees", "main-worktree", "origin"];
 
-/// Whether git's own name for something begins or ends like this, whatever the repository has.
+/// Refuses names that begin or end like one of git's own, whether the repository has that one or not.
 ///
 /// # Errors
-/// What is wrong with it, as the end of a sentence.
+/// The fault of the name, as the end of a sentence.
 pub(super) fn check_reserved(name: &str) -> Result<(), String> {
     let first = name.split('/').next().unwrap_or_default();
     let is_own = FIRST_PARTS.iter().any(|it| first.eq_ignore_ascii_case(it));
@@ -29,7 +29,7 @@ pub(super) fn check_reserved(name: &str) -> Result<(), String> {
 }
 
 impl WorkTrees {
-    /// Whether a branch is a run's to use: no other name of another one, and not the trunk.
+    /// Checks that a run may use a branch: it is no symbolic ref, and not the trunk.
     pub(super) fn is_a_runs(git: &QuietGit, branch: &str) -> Result<(), String> {
         let word = shell_word(branch);
         let reference = format!("refs/heads/{branch}");
@@ -58,7 +58,7 @@ impl WorkTrees {
         Ok(())
     }
 
-    /// Whether a branch can be made without hiding something else of the same name.
+    /// Checks that a branch can be made without hiding another object of the same name.
     pub(super) fn hides_nothing(git: &QuietGit, branch: &str) -> Result<(), String> {
         let word = shell_word(branch);
         let remotes = remotes(git)?;
@@ -80,7 +80,7 @@ impl WorkTrees {
                 ));
             }
         }
-        // A tag, a commit, or another object that git finds by this name.
+        // Git finds a tag, a commit, or another object by this name.
         if let Some(found) = git.line(&["rev-parse", "--verify", "--quiet", branch])? {
             let full = git.line(&["rev-parse", "--symbolic-full-name", branch])?.filter(|it| !it.is_empty());
             return Err(format!(
@@ -92,7 +92,7 @@ impl WorkTrees {
     }
 }
 
-/// The names of the remotes.
+/// Returns the names of the remotes.
 fn remotes(git: &QuietGit) -> Result<Vec<String>, String> {
     let names = git.must(&["remote"], Input::Nothing)?;
     Ok(String::from_utf8_lossy(&names).lines().map(str::to_owned).filter(|it| !it.is_empty()).collect())

@@ -1,6 +1,6 @@
-//! The files beside the work trees that say whose they are: one record each, and a note while one is being made.
+//! The files beside the work trees that name their owners: one record for each, and a note while a work tree is being made.
 //!
-//! Each is written beside its place, on the disk, and moved there, so that a killed daemon leaves the old or the new one.
+//! Each is written beside its place, to the disk, and moved there, so that a killed daemon leaves the old or the new one.
 
 use std::fs::{self, File};
 use std::io::{self, Write as _};
@@ -12,60 +12,60 @@ use serde::{Deserialize, Serialize};
 use provost_base::limits::TREE_RECORD_BYTES_MAX;
 use provost_system as system;
 
-/// Ends the name of a record.
+/// The extension of a record.
 const RECORD: &str = "json";
-/// Ends the name of the note about a work tree that is being made.
+/// The extension of the note about a work tree that is being made.
 const MAKING: &str = "making";
-/// Ends the name of what is being removed.
+/// The extension of a folder that is being removed.
 pub(super) const GONE: &str = "gone";
 
-/// A work tree that was made.
+/// The record of a work tree that was made.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(super) struct Record {
     pub(super) branch: String,
-    /// Git's folder about it, in the repository.
+    /// Git's folder for the work tree, in the repository.
     pub(super) entry: PathBuf,
-    /// Whose run was the last one in it, and which task that was.
+    /// The agent of the last run in the work tree, and that run's task.
     pub(super) agent: String,
     pub(super) task: String,
     /// The commit at which that run began. It stays after the run: a daemon can be killed before the end is on record,
-    /// and the next start then finds the commit by it.
+    /// and the next start then finds the run's commit by it.
     pub(super) began: Option<String>,
-    /// Files that earlier runs have left uncommitted, from its top.
+    /// Files that earlier runs have left uncommitted, from the top of the work tree.
     pub(super) left: Vec<String>,
-    /// For which task the branch was made; `None` for a branch that was there.
+    /// The origin of the branch; `None` for a branch that existed before.
     #[serde(default)]
     pub(super) made: Option<Made>,
 }
 
-/// How a branch came to be.
+/// The origin of a branch.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(super) struct Made {
-    /// The task for whose run it was made.
+    /// The task for whose run the branch was made.
     pub(super) task: String,
-    /// The commit at which it was made.
+    /// The commit at which the branch was made.
     pub(super) at: String,
 }
 
-/// A work tree that is being made. What is there of it counts for nothing.
+/// The note about a work tree that is being made. Its files do not count yet.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(super) struct Making {
     pub(super) branch: String,
-    /// The commit at which the branch was made for it; `None` for a branch that was there.
+    /// The commit at which the branch was made for it; `None` for a branch that existed before.
     pub(super) made_at: Option<String>,
 }
 
-/// The places of one work tree.
+/// The paths of one work tree.
 #[derive(Clone, Debug)]
 pub(super) struct Shelf {
-    /// The folder of all of them.
+    /// The folder of all work trees.
     pub(super) folder: PathBuf,
-    /// The name of its own folder, and of the files beside it.
+    /// The name of this work tree's folder, and of the files beside it.
     pub(super) name: String,
 }
 
 impl Shelf {
-    /// The folder of the work tree.
+    /// Returns the folder of the work tree.
     pub(super) fn tree(&self) -> PathBuf {
         self.folder.join(&self.name)
     }
@@ -74,7 +74,7 @@ impl Shelf {
         self.folder.join(format!("{}.{end}", self.name))
     }
 
-    /// Held by those who change this work tree with git, and by the commands of git that they start.
+    /// Takes the lock that a process holds while it changes this work tree with git, and hands to the git commands that it starts.
     pub(super) fn lock(&self) -> io::Result<File> {
         system::make_private_folders(&self.folder)?;
         let file = File::options().create(true).truncate(false).write(true).open(self.beside("lock"))?;
@@ -107,7 +107,7 @@ impl Shelf {
     }
 }
 
-/// All work trees with a file beside them.
+/// Returns all work trees that have a file beside them.
 pub(super) fn shelves(folder: &Path) -> Vec<Shelf> {
     let names = fs::read_dir(folder)
         .into_iter()

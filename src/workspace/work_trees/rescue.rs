@@ -1,4 +1,4 @@
-//! What a run has changed whose end no daemon saw: everything that differs from the commit at which it began.
+//! The changes of a run whose end no daemon saw: all differences from the commit at which it began.
 
 use std::path::Path;
 
@@ -14,10 +14,10 @@ use provost_base::RepoPath;
 use provost_base::limits::BASE_FILE_BYTES_MAX;
 
 impl WorkTrees {
-    /// The work tree in which a task's run had begun when the daemon was killed.
+    /// Returns the work tree in which a task's run had begun when the daemon was killed.
     ///
     /// # Errors
-    /// A sentence, when git cannot be asked.
+    /// A sentence if git cannot be asked.
     pub fn interrupted(&self, branch: &str, task: &str) -> Result<Option<WorkTree>, String> {
         let Some(shelf) = shelves(&self.folder).into_iter().find(|it| it.name == self.shelf(branch).name)
         else {
@@ -36,7 +36,7 @@ impl WorkTree {
     /// Records the files of a folder of the work tree as they are now, before a run.
     ///
     /// # Errors
-    /// Why they cannot be recorded.
+    /// The reason why the files cannot be recorded.
     pub fn record(&self, below: &RepoPath, into: &Path) -> Result<Base, String> {
         let open = |path: &Path| {
             Dir::open_ambient_dir(path, ambient_authority())
@@ -52,7 +52,7 @@ impl WorkTree {
     /// Records the files as they were at the commit at which a run began, after the run.
     ///
     /// # Errors
-    /// Why they cannot be told.
+    /// The reason why the files cannot be found.
     pub fn record_of_start(&self, below: &RepoPath, into: &Path) -> Result<Base, String> {
         let mut base = self.record(below, into)?;
         let left = self.shelf.record().ok().flatten().map(|it| it.left).unwrap_or_default();
@@ -79,7 +79,7 @@ impl WorkTree {
         Ok(base)
     }
 
-    /// A file at the commit at which the run began; `None` where there was none.
+    /// Returns a file at the commit at which the run began; `None` if it did not exist.
     fn at_start(&self, path: &str) -> Result<Option<(u32, Vec<u8>)>, String> {
         let found = self.git().must(&["ls-tree", "-z", &self.start, "--", path], Input::Nothing)?;
         let found = String::from_utf8_lossy(&found);

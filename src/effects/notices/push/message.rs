@@ -1,8 +1,8 @@
-//! What a browser shows: a declarative message, which some browsers show by themselves, and which the page's worker
+//! The message that a browser shows: a declarative one, which some browsers show by themselves, and which the page's worker
 //! shows in others.
 //!
-//! By default it has the number, the risk, the asker's name and six characters of the digest. A tap leads to exactly
-//! this question, and answers nothing: a tap on a notification proves no person.
+//! By default it has the number, the risk, the asker's name and six characters of the digest. A tap opens exactly
+//! this question, and answers nothing: a tap on a notification does not prove a person.
 
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value, json};
@@ -13,22 +13,22 @@ use provost_base::limits::{PUSH_TEXT_BYTES_MAX, PUSH_TTL_S, PUSH_WORDS_BYTES_MAX
 use provost_base::{ApprovalId, Timestamp, clipped};
 use provost_domain::{ApprovalFacts, NoticeAbout, NoticeKind, OutgoingNotice, TaskFacts};
 
-/// Says that a message is a declarative one.
+/// The mark of a declarative message.
 const DECLARATIVE: u32 = 8030;
 
 /// A message before it is sealed.
 pub(super) struct Message {
     /// The JSON.
     pub(super) text: String,
-    /// How long a push service keeps it for a browser that it does not reach, in seconds.
+    /// How long a push service keeps the message for a browser that it does not reach, in seconds.
     pub(super) ttl_s: u64,
-    /// A later message with the same topic takes its place there.
+    /// The topic: at the push service, a later message with the same topic replaces this one.
     pub(super) topic: String,
-    /// How soon it is wanted.
+    /// The urgency, in the words of RFC 8030.
     pub(super) urgency: &'static str,
 }
 
-/// What is shown, and where a tap leads.
+/// The texts that are shown, and the target of a tap.
 struct Said {
     title: String,
     body: String,
@@ -37,7 +37,7 @@ struct Said {
     silent: bool,
 }
 
-/// The message about a notice, for a browser of this page.
+/// Returns the message about a notice, for a browser of this page.
 pub(super) fn of(notice: &OutgoingNotice, origin: &str, waiting: usize, now: Timestamp) -> Message {
     let said = match &notice.about {
         NoticeAbout::Approval(facts) => match &facts.outcome {
@@ -130,7 +130,7 @@ fn settled(facts: &ApprovalFacts, outcome: &str) -> Said {
     }
 }
 
-/// Where both of these lead: a later one takes the place of an earlier one.
+/// Returns the path and the tag of an approval: a later message with the same tag replaces an earlier one.
 fn about(facts: &ApprovalFacts) -> Said {
     let path = format!("/a/{}?d={}", facts.approval, digest_of(facts));
     let tag = format!("approval-{}", facts.approval);
@@ -144,7 +144,7 @@ fn task(kind: NoticeKind, facts: &TaskFacts) -> Said {
         NoticeKind::Tainted => format!("Task {id} has left something that runs later"),
         _ => format!("Task {id} has failed"),
     };
-    // The ids of tasks are longer than topics may be.
+    // A task's id is longer than a topic may be.
     let digest = Sha256::digest(id.as_str().as_bytes());
     let short: String = digest.iter().take(8).map(|it| format!("{it:02x}")).collect();
     Said {

@@ -3,8 +3,8 @@
 //! ```text
 //!   salt (16) | size of records (4) | 65 | our public key of this message (65) | sealed: text, 2, zeros, tag (16)
 //! ```
-//! The key pair of a message is made for it and dropped with it. Who has neither the browser's private key nor its
-//! secret learns the length alone, and that is filled up.
+//! The key pair of a message is made for it and dropped with it. An observer without the browser's private key and its
+//! secret learns only the length, and padding hides that.
 
 use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
@@ -13,7 +13,7 @@ use ring::{aead, agreement, hkdf};
 
 use provost_base::limits::{PUSH_PAD_BYTES, PUSH_TEXT_BYTES_MAX};
 
-/// The size of a record, as the head says it: a push service takes no larger body.
+/// The size of a record, as the header gives it: a push service takes no larger body.
 const RECORD_BYTES: u32 = 4096;
 /// Length of an uncompressed point of P-256.
 const POINT_BYTES: usize = 65;
@@ -21,7 +21,7 @@ const POINT_BYTES: usize = 65;
 const AUTH_BYTES: usize = 16;
 /// Length of a salt.
 const SALT_BYTES: usize = 16;
-/// Ends the text of the last record, before the filling.
+/// The byte that ends the text of the last record, before the padding.
 const LAST: u8 = 2;
 
 /// A browser's keys.
@@ -31,10 +31,10 @@ pub struct Recipient {
 }
 
 impl Recipient {
-    /// Reads the keys of a subscription, base64url without padding, and tries them: a point that is not on the curve is none.
+    /// Reads the keys of a subscription, base64url without padding, and checks that the point is on the curve.
     ///
     /// # Errors
-    /// What is wrong with them.
+    /// The fault of the keys, in words.
     pub fn read(p256dh: &str, auth: &str) -> Result<Self, String> {
         let bytes = |text: &str, name: &str, length: usize| {
             let read = BASE64_URL_SAFE_NO_PAD.decode(text).ok().filter(|it| it.len() == length);
@@ -47,9 +47,9 @@ impl Recipient {
     }
 }
 
-/// What both ends know of one message.
+/// The values that both ends know of one message.
 pub struct Agreed {
-    /// The secret of both key pairs.
+    /// The secret that both key pairs agree on.
     pub secret: Vec<u8>,
     /// Our public key of this message.
     pub ours: Vec<u8>,
@@ -58,7 +58,7 @@ pub struct Agreed {
 }
 
 impl Agreed {
-    /// A key pair and a salt for one message.
+    /// Makes a key pair and a salt for one message.
     fn with(to: &Recipient, random: &SystemRandom) -> Result<Self, String> {
         let no_random = |_| "the system has no randomness to give".to_owned();
         let own =
@@ -73,10 +73,10 @@ impl Agreed {
     }
 }
 
-/// Seals a text for a browser, filled up to a multiple of [`PUSH_PAD_BYTES`].
+/// Seals a text for a browser, padded to a multiple of [`PUSH_PAD_BYTES`].
 ///
 /// # Errors
-/// The text is too long, or the browser's keys are none.
+/// The text is too long, or the browser's keys are invalid.
 pub fn seal(to: &Recipient, text: &[u8]) -> Result<Vec<u8>, String> {
     if text.len() > PUSH_TEXT_BYTES_MAX {
         return Err(format!("the text is longer than {PUSH_TEXT_BYTES_MAX} bytes"));
@@ -84,7 +84,7 @@ pub fn seal(to: &Recipient, text: &[u8]) -> Result<Vec<u8>, String> {
     seal_with(to, &Agreed::with(to, &SystemRandom::new())?, text, PUSH_PAD_BYTES)
 }
 
-/// The same with keys that are known, filled up to a multiple of `block` bytes.
+/// Seals a text with given keys, padded to a multiple of `block` bytes.
 ///
 /// # Errors
 /// The text does not fit into one record.
@@ -107,7 +107,7 @@ pub fn seal_with(to: &Recipient, agreed: &Agreed, text: &[u8], block: usize) -> 
     Ok(body)
 }
 
-/// How long a derived key is.
+/// The length of a derived key, in bytes.
 struct Length(usize);
 
 impl hkdf::KeyType for Length {

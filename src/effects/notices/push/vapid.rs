@@ -1,7 +1,7 @@
-//! Who sends: the daemon's key for push services, and the token that it signs for each of them. RFC 8292.
+//! The sender's identity: the daemon's key for push services, and the token that it signs for each of them. RFC 8292.
 //!
 //! The key is a secret of the vault, one for all repositories of the user. Browsers subscribe with it, and their push
-//! services take messages of no other: with another key, all of them have to be subscribed again.
+//! services take messages of no other key: with a new key, all browsers have to subscribe again.
 
 use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
@@ -20,10 +20,10 @@ const NAME: &str = "push-key";
 pub struct ServerKey(EcdsaKeyPair);
 
 impl ServerKey {
-    /// The key of the vault. Blocks.
+    /// Returns the key of the vault. Blocks.
     ///
     /// # Errors
-    /// There is none, or it is no key; in words.
+    /// The vault has no key, or an invalid one; in words.
     pub fn of(vault: &Vault) -> Result<Self, String> {
         let found = vault.get(NAME).map_err(|why| why.to_string())?;
         let no_key = || {
@@ -40,10 +40,10 @@ impl ServerKey {
         Self::from_pkcs8(bytes.expose()).map_err(|_| no_key())
     }
 
-    /// The same; where there is none, one is made. Blocks.
+    /// Returns the key of the vault, and makes one if there is none. Blocks.
     ///
     /// # Errors
-    /// As for [`ServerKey::of`], and that the vault takes nothing.
+    /// As for [`ServerKey::of`], and if the vault cannot store a key.
     pub fn made_in(vault: &Vault) -> Result<Self, String> {
         match vault.get(NAME) {
             Err(VaultError::Unknown(_)) => {}
@@ -53,7 +53,7 @@ impl ServerKey {
         let made = made.map_err(|_| "the system has no randomness to give".to_owned())?;
         let text = Secret::new(BASE64_URL_SAFE_NO_PAD.encode(made.as_ref()).into_bytes());
         match vault.add(NAME, Delivery::Daemon, &text) {
-            // The daemon of another repository was first: its key is this user's.
+            // The daemon of another repository was first: its key is the user's key.
             Ok(()) | Err(VaultError::Exists(_)) => Self::of(vault),
             Err(why) => Err(format!("the key for push services cannot be kept: {why}")),
         }
@@ -62,21 +62,21 @@ impl ServerKey {
     /// Reads a key.
     ///
     /// # Errors
-    /// It is none of P-256.
+    /// The bytes are no key of P-256.
     pub fn from_pkcs8(bytes: &[u8]) -> Result<Self, String> {
         let pair = EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, bytes, &SystemRandom::new());
         pair.map(Self).map_err(|err| err.to_string())
     }
 
-    /// Its public key, base64url: what browsers subscribe with.
+    /// Returns the public key in base64url, with which browsers subscribe.
     pub fn public(&self) -> String {
         BASE64_URL_SAFE_NO_PAD.encode(self.0.public_key())
     }
 
-    /// The value of the header `authorization` for the push service at this origin.
+    /// Returns the value of the header `authorization` for the push service at this origin.
     ///
     /// # Errors
-    /// It cannot sign.
+    /// Signing has failed.
     pub fn authorization(&self, origin: &str, subject: &str, now: Timestamp) -> Result<String, String> {
         let head = json!({ "typ": "JWT", "alg": "ES256" });
         let claims = json!({ "aud": origin, "exp": now.seconds() + PUSH_TOKEN_S, "sub": subject });

@@ -1,5 +1,5 @@
-//! From a forked process to the worker. Only [`execute`] executes the program. It takes [`Confined`], which
-//! is made of the proofs of all layers, so there is no other way to run something.
+//! The steps from a forked process to the worker. Only [`execute`] executes the program. It takes [`Confined`], which
+//! is made of the proofs of all layers, so there is no other way to run a program.
 #![forbid(unsafe_code)]
 
 use std::ffi::CString;
@@ -23,20 +23,20 @@ use crate::control::{SetupError, Step};
 use crate::layer::Layer;
 use crate::plan::{ENTRANCE_FD, KEPT_HOME, Plan};
 
-/// Where a worker finds its home and its temporary files.
+/// The worker's home, temporary files and writable paths, as it sees them.
 pub(super) struct JailPaths<'a> {
     home: PathBuf,
     tmp: PathBuf,
-    /// What it may write besides the plan's directories.
+    /// The paths that the worker may write in addition to the plan's directories.
     pub(super) writable: Vec<PathBuf>,
-    /// Its limit of processes, as the kernel counts them.
+    /// The worker's limit of processes, as the kernel counts them.
     processes: u64,
-    /// Its share of what else is counted for the user.
+    /// The worker's share of the other resources that the kernel counts per user.
     shares: &'a Shares,
 }
 
 impl<'a> JailPaths<'a> {
-    /// In a root directory of its own.
+    /// Makes the paths for a worker with a root directory of its own.
     pub(super) fn own_root(plan: &Plan, processes: u64, shares: &'a Shares) -> Self {
         let mut writable = vec!["/tmp".into(), "/dev/shm".into(), plan.home.clone()];
         let kept = plan.kept_home.as_ref().map(|_| PathBuf::from(KEPT_HOME));
@@ -50,24 +50,24 @@ impl<'a> JailPaths<'a> {
         }
     }
 
-    /// In a private folder on the host.
+    /// Makes the paths for a worker in a private folder on the host.
     pub(super) fn in_scratch(scratch: &Path, processes: u64, shares: &'a Shares) -> Self {
         let writable = vec![scratch.into()];
         Self { home: scratch.join("home"), tmp: scratch.join("tmp"), writable, processes, shares }
     }
 }
 
-/// What the worker gets from outside, beside its words.
+/// The descriptors that the worker gets from the daemon.
 pub(super) struct Inherited {
-    /// Its standard input; without one it reads from `/dev/null`.
+    /// The worker's standard input; without one it reads from `/dev/null`.
     pub(super) input: Option<OwnedFd>,
-    /// Its standard input and output, instead.
+    /// A socket that takes the place of the worker's standard input and output.
     pub(super) stdio: Option<OwnedFd>,
-    /// Its way to the daemon.
+    /// The worker's socket to the daemon.
     pub(super) door: Option<OwnedFd>,
 }
 
-/// A process in which every layer is in force. Nothing else can be executed.
+/// A process in which every layer is in force. Only such a process can execute the program.
 #[must_use]
 struct Confined {
     program: File,
@@ -81,7 +81,7 @@ struct Confined {
     _filtered: Filtered,
 }
 
-/// Confines this process and becomes the worker. Comes back only with the reason why not.
+/// Confines this process and becomes the worker. Returns only with the reason of a failure.
 pub(super) fn become_the_worker(plan: &Plan, inside: &JailPaths<'_>, inherited: Inherited) -> SetupError {
     match confine(plan, inside, inherited) {
         Ok(confined) => execute(plan, &confined),
@@ -148,7 +148,7 @@ fn working_directory(plan: &Plan) -> io::Result<()> {
     Ok(rustix::process::fchdir(&found)?)
 }
 
-/// Opens the program once; what is executed is this open file.
+/// Opens the program once; this open file is executed later.
 fn program(plan: &Plan) -> io::Result<File> {
     let program = plan.program();
     let path = program.place().path();
@@ -185,7 +185,7 @@ fn execute(plan: &Plan, confined: &Confined) -> SetupError {
     let Confined { program, args, environment, .. } = confined;
     let mut start = [0; 2];
     let script = program.read_exact_at(&mut start, 0).is_ok() && start == *b"#!";
-    // An interpreter opens its script by name. In `ns` nothing else can be at that name; in `ll` only a
+    // An interpreter opens its script by name. In `ns` no other file can have that name; in `ll` only a
     // process that may already replace the user's programs could put another file there.
     let error = match script {
         true => sys::execute_script(plan.program().place().path(), args, environment),

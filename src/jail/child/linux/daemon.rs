@@ -1,4 +1,4 @@
-//! What a daemon does to protect itself, and to end the processes of a jail whose supervisor was killed.
+//! The daemon's own protection, and its means to end the processes of a jail whose supervisor was killed.
 #![forbid(unsafe_code)]
 
 use std::io;
@@ -19,30 +19,30 @@ use super::limits::NO_CORE;
 /// keeps them out of core files. Called once, at start.
 ///
 /// # Errors
-/// The system's, if it refuses; the daemon should not go on then.
+/// The system's error, if it refuses; the daemon should end then.
 pub fn harden_daemon() -> io::Result<()> {
     rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
-    // The jail of a worker can raise no limit that is lower here.
+    // The jail of a worker cannot raise a limit that is lower here.
     let had = rustix::process::getrlimit(Resource::Core).maximum.unwrap_or(u64::MAX);
     let most = Some(NO_CORE.min(had));
     Ok(rustix::process::setrlimit(Resource::Core, Rlimit { current: most, maximum: most })?)
 }
 
-/// Lets what a killed supervisor leaves behind come to this process, where [`sweep_orphans`] finds it. Called
+/// Makes this process the parent of the orphans of a killed supervisor, so that [`sweep_orphans`] finds them. Called
 /// once, at start.
 ///
 /// # Errors
-/// The system's, if it refuses.
+/// The system's error, if it refuses.
 pub fn become_subreaper() -> io::Result<()> {
     Ok(rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?)
 }
 
-/// Kills what a killed supervisor of tier `ll` has left behind, and answers how many processes that were.
+/// Kills the processes that a killed supervisor of tier `ll` has left behind, and returns their number.
 ///
-/// They are recognised by what they cannot take off: children of ours that have no way to new privileges and
-/// obey the programs of a worker's system call filter. Supervisors do not, nor do other programs that the
-/// daemon starts. Takes as long as
-/// it takes until none is left, at most [`JAIL_END_MS_MAX`]; not to be called on a thread that others wait for.
+/// They are recognised by two properties that they cannot lose: they are children of ours without a way to new privileges, and
+/// they obey the programs of a worker's system call filter. Neither supervisors nor other programs of the
+/// daemon have both. Blocks until none is left,
+/// at most [`JAIL_END_MS_MAX`]; not to be called on a thread for which others wait.
 pub fn sweep_orphans() -> u32 {
     let us = rustix::process::getpid().as_raw_nonzero().get();
     let Some((ours, _)) = bonds(us) else { return 0 };
@@ -55,7 +55,7 @@ pub fn sweep_orphans() -> u32 {
             break;
         }
         for orphan in orphans {
-            // First those below, which would otherwise come up as new orphans.
+            // Its descendants are killed first, since they would otherwise become new orphans.
             for process in process_tree::descendants(orphan.pid, &all) {
                 let _gone = sys::signal(process.pid, libc::SIGKILL);
             }
@@ -71,7 +71,7 @@ pub fn sweep_orphans() -> u32 {
     swept
 }
 
-/// The process with which a jail ends, by a handle that never comes to mean another one.
+/// The process with which a jail ends, by a handle that never comes to mean another process.
 #[derive(Debug)]
 pub(crate) struct First {
     pid: Pid,
@@ -79,15 +79,15 @@ pub(crate) struct First {
 }
 
 impl First {
-    /// Takes hold of it. `None` when it has ended and was collected already.
+    /// Opens a handle for the process. `None` if it has ended and was collected already.
     pub(crate) fn hold(pid: i32) -> Option<Self> {
         let pid = Pid::from_raw(pid)?;
         let handle = rustix::process::pidfd_open(pid, PidfdFlags::empty()).ok()?;
         Some(Self { pid, handle })
     }
 
-    /// Kills it and waits until it has ended: the first process of a process namespace ends after all others in
-    /// it. To be called when its supervisor is gone, so that it is ours to collect, or init's.
+    /// Kills the process and waits until it has ended: the first process of a process namespace ends after all others in
+    /// it. Must be called when its supervisor is gone, so that the daemon, or init, collects it.
     pub(crate) fn end(self) {
         let _gone = rustix::process::pidfd_send_signal(&self.handle, Signal::KILL);
         let most = Timespec { tv_sec: (JAIL_END_MS_MAX / 1000).cast_signed(), tv_nsec: 0 };
@@ -96,10 +96,10 @@ impl First {
     }
 }
 
-/// Programs of the filter that a worker obeys, on top of those that it was born with.
+/// The number of filter programs that a worker obeys in addition to the inherited ones.
 const FILTERS_OF_A_WORKER: u64 = 3;
 
-/// How many system call filters a process obeys, and whether it is kept from new privileges.
+/// Returns how many system call filters a process obeys, and whether it is kept from new privileges.
 fn bonds(pid: i32) -> Option<(u64, bool)> {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     let field =
@@ -107,13 +107,13 @@ fn bonds(pid: i32) -> Option<(u64, bool)> {
     Some((field("Seccomp_filters:")?, field("NoNewPrivs:")? == 1))
 }
 
-/// More filters than this process obeys itself. The daemon may live in a container that has some already, and
-/// all that it starts has them, too.
+/// Checks whether a process obeys a worker's filters in addition to this process's own. The daemon may live in a container that
+/// has some already, and all its children have them, too.
 fn is_jailed(pid: i32, ours: u64) -> bool {
     bonds(pid).is_some_and(|(filters, kept)| kept && filters >= ours + FILTERS_OF_A_WORKER)
 }
 
-/// What the running kernel says about itself.
+/// Reads the running kernel's facts about itself.
 pub(crate) fn host_facts() -> Facts {
     let read = |path: &str| std::fs::read_to_string(path).map(|text| text.trim().to_string()).ok();
     let groups = match groups::look() {

@@ -1,4 +1,4 @@
-//! Reports what has failed in a process that is about to become the worker.
+//! Reports the failure of a process that is about to become the worker.
 #![forbid(unsafe_code)]
 
 use std::fs::File;
@@ -12,8 +12,8 @@ use rustix::pipe::PipeFlags;
 use super::sys;
 use crate::control::{REFUSED, SetupError, Step};
 
-/// Two ends of a pipe through which a process that is about to become the worker says what went wrong. It is
-/// closed by the exec, so that its end without a word is the proof that the worker runs.
+/// The two ends of a pipe by which a process that is about to become the worker reports a failure. The exec
+/// closes the pipe, so that its end without any bytes proves that the worker runs.
 pub(super) struct FailurePipe {
     read: OwnedFd,
     write: OwnedFd,
@@ -25,12 +25,12 @@ impl FailurePipe {
         Ok(Self { read, write })
     }
 
-    /// In the new process: keeps the end to write to.
+    /// Keeps the end to write to, in the new process.
     pub(super) fn for_writing(self) -> FaultWriter {
         FaultWriter(self.write)
     }
 
-    /// In the supervisor: waits until the worker runs or cannot.
+    /// Waits in the supervisor until the worker runs or cannot run.
     pub(super) fn verdict(self) -> Result<(), SetupError> {
         drop(self.write);
         let mut said = Vec::new();
@@ -46,21 +46,21 @@ impl FailurePipe {
 pub(super) struct FaultWriter(OwnedFd);
 
 impl FaultWriter {
-    /// Says what went wrong and ends this process.
+    /// Writes the error and ends this process.
     pub(super) fn give_up(self, error: &SetupError) -> ! {
         let said = serde_json::to_vec(error).unwrap_or_else(|_| b"?".to_vec());
         let _unheard = File::from(self.0).write_all(&said);
         sys::exit(REFUSED)
     }
 
-    /// Runs what returns only with an error, and gives up with that error. A panic counts as an error, too:
+    /// Runs a function that returns only with an error, and gives up with that error. A panic counts as an error, too:
     /// silence would mean that the worker runs.
     pub(super) fn unless(self, become_it: impl FnOnce() -> SetupError) -> ! {
         let error = catch_unwind(AssertUnwindSafe(become_it));
         self.give_up(&error.unwrap_or_else(|_| SetupError::new(Step::Fork, "the setup has panicked")))
     }
 
-    /// Whether the supervisor has gone, so that no process can read from the pipe.
+    /// Checks whether the supervisor is gone, so that no process can read from the pipe.
     pub(super) fn is_abandoned(&self) -> bool {
         let mut fds = [PollFd::new(&self.0, PollFlags::empty())];
         let now = Timespec { tv_sec: 0, tv_nsec: 0 };

@@ -1,9 +1,9 @@
-//! Control groups: walls around all processes of a worker together, where the system has delegated them to us.
+//! Control groups: walls around all processes of a worker together, if the system has delegated groups to us.
 //!
 //! Every worker gets a group of its own below the daemon's: `job-` and the number of its supervisor. Processes
-//! are born into it and cannot leave. Where the controllers for memory and numbers of processes are delegated,
-//! the worker's limits are walls; in any case its processes are ended as one. A group that was promised and
-//! cannot be made refuses the worker.
+//! are born into it and cannot leave. If the controllers for memory and numbers of processes are delegated,
+//! the worker's limits are walls; in any case its processes are ended as one. If a promised group
+//! cannot be made, the worker does not start.
 #![forbid(unsafe_code)]
 
 use std::fs;
@@ -20,28 +20,28 @@ use crate::launch::{GROUPS_VARIABLE, Groups};
 use crate::plan::{Plan, Tier};
 use provost_base::limits::JAIL_END_MS_MAX;
 
-/// Where the daemon itself goes, since a group that hands controllers on may hold no processes itself.
+/// The subgroup of the daemon itself, since a group that hands on controllers may hold no processes itself.
 const OF_THE_DAEMON: &str = "daemon";
 
-/// How the groups of workers begin.
+/// The prefix of the names of workers' groups.
 const PREFIX: &str = "job-";
 
-/// Controllers that we have a use for.
+/// The controllers that the daemon uses.
 const CONTROLLERS: [&str; 2] = ["memory", "pids"];
 
-/// What could be had, found without changing anything.
+/// The available delegation, found without changing anything.
 pub(crate) struct Delegation {
     own: PathBuf,
-    /// Which of [`CONTROLLERS`] may be handed on.
+    /// The controllers of [`CONTROLLERS`] that may be handed on.
     controllers: Vec<&'static str>,
     /// Whether only this process is in the group.
     alone: bool,
 }
 
-/// Looks at the group of this process.
+/// Examines the group of this process.
 ///
 /// # Errors
-/// A sentence that says why no groups can be made in it.
+/// A sentence with the reason why no groups can be made in it.
 pub(crate) fn look() -> Result<Delegation, String> {
     let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
     let (groups, mounts) = (read("/proc/self/cgroup"), read("/proc/self/mountinfo"));
@@ -55,7 +55,7 @@ pub(crate) fn look() -> Result<Delegation, String> {
     let (Some(group), Some((root, at))) = (group, mount) else {
         return Err("this host has no control groups of the second version".into());
     };
-    // A mount in a container may show a part of the tree only.
+    // A mount in a container may show only a part of the tree.
     let inside = group.strip_prefix(root.trim_end_matches('/')).unwrap_or(group);
     if inside.trim_matches('/').is_empty() {
         return Err("this process is in the system's own group, and none was delegated to this user".into());
@@ -84,12 +84,12 @@ impl Delegation {
         Ok(Self { own: own.into(), controllers, alone })
     }
 
-    /// Which walls there will be, in words for people; `None` when there will be none.
+    /// Returns the names of the walls, for people; `None` if there will be no walls.
     pub(crate) fn walls(&self) -> Option<String> {
         (self.alone && !self.controllers.is_empty()).then(|| self.controllers.join(" and "))
     }
 
-    /// Why there will be no walls.
+    /// Returns the reason why there will be no walls.
     pub(crate) fn why_no_walls(&self) -> &'static str {
         match self.controllers.is_empty() {
             true => "no controller for memory or processes is delegated to this user",
@@ -97,7 +97,7 @@ impl Delegation {
         }
     }
 
-    /// Makes ready for groups of workers. Called once, by a daemon, at its start: it may move itself.
+    /// Prepares for groups of workers. Called once, by a daemon, at its start: it may move the daemon into another group.
     fn prepare(self) -> io::Result<Groups> {
         sweep(&self.own);
         let mut handed_on = Vec::new();
@@ -117,7 +117,7 @@ impl Delegation {
     }
 }
 
-/// Makes ready for groups of workers, if any can be had.
+/// Prepares for groups of workers, if they are available.
 pub(crate) fn prepare() -> Option<Groups> {
     let prepared = look().map_err(io::Error::other).and_then(Delegation::prepare);
     prepared.inspect_err(|why| tracing::info!(%why, "workers get no control groups")).ok()
@@ -134,7 +134,7 @@ fn sweep(base: &Path) {
     }
 }
 
-/// Ends what a supervisor that was killed has left in its group.
+/// Ends the processes that a killed supervisor has left in its group.
 pub(crate) fn clear(groups: &Groups, supervisor: u32) {
     let path = groups.base.join(format!("{PREFIX}{supervisor}"));
     if path.exists() {
@@ -142,7 +142,7 @@ pub(crate) fn clear(groups: &Groups, supervisor: u32) {
     }
 }
 
-/// Kills everything in a group and removes it, for as long as that may take.
+/// Kills every process in a group and removes it, waiting at most [`JAIL_END_MS_MAX`].
 fn remove(path: &Path) {
     let _empty = tell(&path.join("cgroup.kill"), "1");
     let until = Instant::now() + Duration::from_millis(JAIL_END_MS_MAX);
@@ -155,14 +155,14 @@ fn tell(path: &Path, word: &str) -> io::Result<()> {
     fs::write(path, word).map_err(about(path))
 }
 
-/// The group of one worker. Whatever is in it ends when this is dropped, and it is removed.
+/// The group of one worker. Dropping it ends all processes in it and removes it.
 pub(super) struct Group {
     path: PathBuf,
     walls: bool,
 }
 
 impl Group {
-    /// Makes the group of a plan's worker and sets its limits, if the daemon has said where.
+    /// Makes the group of a plan's worker and sets its limits, if the daemon has named a place for it.
     pub(super) fn of(plan: &Plan) -> io::Result<Option<Self>> {
         let Some(said) = std::env::var_os(GROUPS_VARIABLE) else { return Ok(None) };
         let groups: Groups = serde_json::from_slice(said.as_bytes())?;
@@ -172,37 +172,37 @@ impl Group {
         if groups.memory {
             tell(&group.path.join("memory.max"), &plan.limits.resident_bytes.to_string())?;
             tell(&group.path.join("memory.oom.group"), "1")?;
-            // A kernel may count without swap; then there is nothing to forbid.
+            // A kernel may count memory without swap; then there is no swap to forbid.
             let swap = group.path.join("memory.swap.max");
             if swap.exists() {
                 tell(&swap, "0")?;
             }
         }
         if groups.processes {
-            // The first process of the namespaces is in it, too.
+            // The first process of the namespaces is in the group, too.
             let first = u64::from(plan.tier == Tier::Ns);
             tell(&group.path.join("pids.max"), &(u64::from(plan.limits.processes) + first).to_string())?;
         }
         Ok(Some(group))
     }
 
-    /// To be born into.
+    /// Opens the group, so that a process can be born into it.
     pub(super) fn entrance(&self) -> io::Result<OwnedFd> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         rustix::fs::openat(CWD, &self.path, flags, Mode::empty()).map_err(|e| about(&self.path)(e.into()))
     }
 
-    /// For the report of what holds the worker.
+    /// Returns the group's line in the report of the layers.
     pub(super) fn layer(&self) -> String {
         if self.walls { "control group with walls" } else { "control group" }.into()
     }
 
-    /// Whether the kernel has ended it for its memory.
+    /// Checks whether the kernel has ended the worker for its memory.
     pub(super) fn was_over_memory(&self) -> bool {
         self.count("memory.events", "oom_kill") > 0
     }
 
-    /// Whether it was kept from starting a process.
+    /// Checks whether the worker was kept from starting a process.
     pub(super) fn processes_reached(&self) -> bool {
         self.count("pids.events", "max") > 0
     }

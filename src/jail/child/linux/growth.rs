@@ -1,16 +1,16 @@
 //! Measures how much the directories of a worker have grown since it began.
 //!
 //! The supervisor walks them over and over, a few milliseconds at a time, so that it stays ready for
-//! orders. The first walk is the measure for all others. It takes place before the worker runs; in a
-//! workspace too large for that, the rest is walked while it runs. Blocks on the disk are counted, a file
-//! with several names by parts.
+//! orders. The first walk is the base for all others. It takes place before the worker runs; in a
+//! workspace too large for that, the rest is walked while it runs. Blocks on the disk are counted; a file
+//! with several names counts by parts.
 //!
-//! The same walks find a repository that was not there before. In the folders that they have
-//! come to, the kernel reports a new one at once; and pipes at which a program of the host would
+//! The same walks find a repository that was not there before. In folders that a walk has
+//! visited, the kernel reports a new repository at once; it also reports pipes at which a program of the host would
 //! wait, which are put aside.
 //!
-//! This is no wall. A walk notices afterwards what is written while it goes on, and does not see what lies
-//! deeper in a directory whose names cannot be listed, or has no name any more. Limits on the size of a file
+//! This is no wall. A walk notices a write only afterwards, and does not see files
+//! deeper in a directory whose names cannot be listed, or files without a name. Limits on the size of a file
 //! and the number of descriptors bound the latter; in the former, repositories are looked for again when no
 //! process of the worker is left.
 #![forbid(unsafe_code)]
@@ -33,13 +33,13 @@ use crate::bounds::Space;
 use crate::repositories::{Repositories, RepositoryParts, is_repository_name};
 use provost_base::limits::{GROWTH_FIRST_LOOK_MS_MAX, NEWS_PER_TICK_MAX, PATH_LEN_MAX};
 
-/// Entries that are looked at between two looks at the clock.
+/// The number of entries between two looks at the clock.
 const ENTRIES_PER_CLOCK: u32 = 64;
 
-/// Bytes of a block as the kernel counts them, whatever the file system's own are.
+/// Bytes of a block as the kernel counts them, also if the file system's own blocks have another size.
 const BLOCK: u64 = 512;
 
-/// How much there is.
+/// The size of a set of files.
 #[derive(Clone, Copy, Default, Debug)]
 struct Sum {
     bytes: u64,
@@ -47,7 +47,7 @@ struct Sum {
     too_deep: bool,
 }
 
-/// A directory that is watched with all that lies below it on the same device.
+/// A directory that is watched with all files below it on the same device.
 struct Root {
     fd: OwnedFd,
     path: PathBuf,
@@ -55,7 +55,7 @@ struct Root {
 }
 
 impl Root {
-    /// A path from this directory, as an absolute one.
+    /// Returns a path from this directory as an absolute one.
     fn at(&self, path: &Path) -> PathBuf {
         self.path.join(below(path))
     }
@@ -66,7 +66,7 @@ struct Reading {
     root: usize,
     path: PathBuf,
     entries: Dir,
-    /// Of a repository that were seen in it.
+    /// The parts of a repository that were seen in it.
     parts: RepositoryParts,
 }
 
@@ -78,13 +78,13 @@ pub(super) struct Growth {
     bytes_most: u64,
     entries_most: u64,
     repositories: Option<Repositories>,
-    /// Puts pipes aside; set where repositories are looked for, too.
+    /// Puts pipes aside; set if repositories are looked for, too.
     pipes: Option<Pipes>,
-    /// One more of them was seen.
+    /// Whether a repository was seen that was not there before.
     one_more: bool,
-    /// Hears of one more where there has been a walk.
+    /// Reports new entries in folders that a walk has visited.
     newcomers: Option<Newcomers>,
-    /// What the first walk has found; `None` while it is under way.
+    /// The sum of the first walk; `None` while it goes on.
     before: Option<Sum>,
     sum: Sum,
     waiting: Vec<(usize, PathBuf)>,
@@ -93,7 +93,7 @@ pub(super) struct Growth {
 }
 
 impl Growth {
-    /// Opens the directories and begins with the first walk.
+    /// Opens the directories and begins the first walk.
     pub(super) fn of(
         paths: impl IntoIterator<Item = PathBuf>,
         fixed: BTreeSet<(u64, u64)>,
@@ -136,13 +136,13 @@ impl Growth {
         self.waiting = (0..self.roots.len()).map(|root| (root, PathBuf::from("."))).collect();
     }
 
-    /// Whether there are folders in which a new repository would be seen by a walk alone. The walks follow
+    /// Checks whether there are folders in which only a walk would find a new repository. The walks follow
     /// each other without a rest then, and take more of the time.
     pub(super) fn is_deaf(&self) -> bool {
         self.repositories.is_some() && self.newcomers.as_ref().is_none_or(Newcomers::is_full)
     }
 
-    /// Goes on walking for some time, and answers what there is too much of.
+    /// Goes on walking until the given moment, and returns the kind of space that is used beyond its limit.
     pub(super) fn look(&mut self, until: Instant) -> Option<Space> {
         let began = Instant::now();
         if began < self.rest_until {
@@ -151,7 +151,7 @@ impl Growth {
         loop {
             for _ in 0..ENTRIES_PER_CLOCK {
                 if !self.advance() {
-                    // Small directories are looked at once a second; the walks of large ones take longer.
+                    // Small directories are walked once a second; the walks of large ones take longer.
                     let rest = if self.is_deaf() { Duration::ZERO } else { Duration::from_secs(1) };
                     self.rest_until = Instant::now() + rest;
                     let found = self.excess();
@@ -169,7 +169,7 @@ impl Growth {
         }
     }
 
-    /// Walks once more from the beginning, after the worker's end; as long as the first walk was given.
+    /// Walks once more from the beginning, after the worker's end; for as long as the first walk had.
     pub(super) fn last_look(&mut self) -> Option<Space> {
         let now = Instant::now();
         if self.before.is_some() {
@@ -179,7 +179,7 @@ impl Growth {
         self.look(now + Duration::from_millis(GROWTH_FIRST_LOOK_MS_MAX))
     }
 
-    /// Looks at what the kernel has told of since.
+    /// Examines the entries that the kernel has reported since.
     pub(super) fn hear(&mut self) {
         let mut left = NEWS_PER_TICK_MAX;
         let heard = self.newcomers.as_mut().map(Newcomers::heard).unwrap_or_default();
@@ -188,8 +188,8 @@ impl Growth {
         }
     }
 
-    /// Looks at something new: whether it is a repository, or a folder that holds one; in either, further
-    /// news are heard.
+    /// Examines a new entry: whether it is a repository, or a folder that holds one; in both, further
+    /// new entries are reported.
     fn meet(&mut self, root: usize, path: &Path, left: &mut usize) {
         let Some(rest) = left.checked_sub(1) else { return };
         *left = rest;
@@ -208,7 +208,7 @@ impl Growth {
                 pipes.meet(folder.as_fd(), &name, path, &at);
             }
         }
-        // What went away meanwhile, or is no folder, holds nothing.
+        // An entry that is gone, or is no folder, holds no repository.
         let Ok(folder) = open(&self.roots[root].fd, path, OFlags::RDONLY, beneath) else { return };
         if let Some(newcomers) = &mut self.newcomers {
             newcomers.listen(folder.as_fd(), root, path);
@@ -228,12 +228,12 @@ impl Growth {
         }
     }
 
-    /// Whether a repository was seen that was not there before the run.
+    /// Checks whether a repository was seen that was not there before the run.
     pub(super) fn has_one_more_repository(&self) -> bool {
         self.one_more
     }
 
-    /// Before a walk has ended, there is at least as much as it has found so far.
+    /// Compares the sum with the first walk's. Before a walk has ended, its sum is a lower bound.
     fn excess(&self) -> Option<Space> {
         let before = self.before?;
         let Sum { bytes, entries, too_deep } = self.sum;
@@ -246,7 +246,7 @@ impl Growth {
         (too_deep && !before.too_deep).then_some(Space::Depth)
     }
 
-    /// Git needs no list of a directory's names to find a repository there: neither does this.
+    /// Looks for a repository in a directory that cannot be listed: git finds one there without a list of names, too.
     fn look_into_closed(&mut self, root: usize, path: &Path) {
         let Some(known) = &self.repositories else { return };
         let beneath = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
@@ -263,14 +263,14 @@ impl Growth {
         self.one_more |= is_there(c".git") && known.is_one_more(dir.as_fd(), c".git", &at.join(".git"));
     }
 
-    /// Looks at one more entry. False when the walk has come to its end.
+    /// Examines one more entry. False at the end of the walk.
     fn advance(&mut self) -> bool {
         let Some(reading) = &mut self.reading else {
             let Some((root, path)) = self.waiting.pop() else { return false };
             let beneath = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
             let found = open(&self.roots[root].fd, &path, OFlags::RDONLY, beneath);
-            // What went away meanwhile, or does not let us in, has nothing to count.
-            // Once each, by the walk that comes there first.
+            // A folder that is gone, or cannot be opened, has nothing to count.
+            // Each folder gets its watch once, by the first walk.
             if self.before.is_none()
                 && let (Ok(found), Some(newcomers)) = (&found, &mut self.newcomers)
             {

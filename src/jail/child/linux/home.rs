@@ -1,4 +1,4 @@
-//! Puts a worker's own files into its private home, before anything of the worker exists.
+//! Puts a worker's own files into its private home before any process of the worker exists.
 #![forbid(unsafe_code)]
 
 use std::fs::{DirBuilder, OpenOptions};

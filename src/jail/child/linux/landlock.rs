@@ -1,6 +1,6 @@
-//! Landlock: what the worker may do with files, and whom it may signal.
+//! Landlock: which files the worker may use and how, and which processes it may signal.
 //!
-//! Everything that the running kernel's version of Landlock can handle is handled, and a part that cannot be
+//! The rules handle every right that the running kernel's version of Landlock knows, and a part that cannot be
 //! enforced is an error. The kernel is asked for its version once; there is no best effort.
 #![forbid(unsafe_code)]
 
@@ -20,13 +20,13 @@ use super::{about, sys, terminals};
 use crate::layer::Layer;
 use crate::plan::{Plan, Tier};
 
-/// The first version that keeps signals inside.
+/// The first version that restricts signals to the jail.
 pub(super) const ABI_OF_SCOPES: i32 = 6;
 
 /// The first version that handles TCP.
 const ABI_OF_NET: i32 = 4;
 
-/// What every worker may read: the system's programs and settings, and its view of `/proc`.
+/// The paths that every worker may read: the system's programs and settings, and its view of `/proc`.
 const READABLE: [&str; 9] = ["/usr", "/etc", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/proc"];
 
 /// Proof that the rules are in force, in full.
@@ -36,15 +36,15 @@ pub(super) fn other(error: impl Display) -> io::Error {
     io::Error::other(error.to_string())
 }
 
-/// The layers that both tiers have, for the report.
+/// Returns the names of the layers that both tiers have, for the report.
 pub(super) fn layers() -> Vec<String> {
     let landlock = format!("Landlock {}", sys::landlock_abi());
     let rest = ["system call filter", "resource limits", "no new privileges", "no capabilities"];
     [landlock].into_iter().chain(rest.map(String::from)).collect()
 }
 
-/// Puts this process and all that it starts into a domain from which no signal leaves, and proves it: the parent
-/// could be signalled before, and cannot be now. Only then may everything in reach be killed.
+/// Puts this process and all its children into a domain from which no signal leaves, and proves it: the parent
+/// could be signalled before, and cannot be now. Only then may every process in reach be killed.
 pub(super) fn scope_signals() -> io::Result<()> {
     if sys::landlock_abi() < ABI_OF_SCOPES {
         return Err(other(format!("Landlock is version {}, {ABI_OF_SCOPES} is needed", sys::landlock_abi())));
@@ -67,7 +67,7 @@ pub(super) fn in_force(status: RestrictionStatus) -> io::Result<Fenced> {
     }
 }
 
-/// Restricts this process to the plan, for good.
+/// Restricts this process to the plan, irrevocably.
 pub(super) fn fence(plan: &Plan, inside: &JailPaths<'_>) -> io::Result<Fenced> {
     if plan.lacks(Layer::Landlock) {
         return Ok(Fenced(()));
@@ -103,9 +103,9 @@ impl Rules {
     fn add(&mut self, plan: &Plan, inside: &JailPaths<'_>) -> io::Result<()> {
         let all = AccessFs::from_all(self.abi);
         let read = AccessFs::from_read(self.abi);
-        // Where the kernel can keep a worker from local sockets that others have made, it reaches its own
-        // alone, which no rule has to name: another listener takes it for the user, and may begin to listen
-        // while it runs.
+        // If the kernel can keep a worker from local sockets that other programs have made, it reaches only its own,
+        // which no rule has to name: another program that listens takes the worker for the user, and may begin to listen
+        // while the worker runs.
         let never = AccessFs::MakeChar | AccessFs::MakeBlock | AccessFs::IoctlDev | AccessFs::ResolveUnix;
         let write = all & !never;
         for place in &plan.writable {
@@ -132,7 +132,7 @@ impl Rules {
         for name in ["null", "zero", "full", "random", "urandom", "tty"] {
             self.allow(open_strictly(&Path::new("/dev").join(name))?, device)?;
         }
-        // Its own alone: without its own root, those of the host would be there.
+        // Only in a root of its own are these the worker's own terminals; otherwise those of the host would be there.
         if plan.tier == Tier::Ns
             && !plan.lacks(Layer::Root)
             && let Some(terminals) = open_system(Path::new(terminals::FOLDER))?
@@ -149,8 +149,8 @@ impl Rules {
         Ok(())
     }
 
-    /// Reading of a directory. Without a mount namespace nothing can cover what is hidden in it, and Landlock
-    /// takes nothing back, so that its neighbours are allowed one by one instead.
+    /// Allows reading a directory. Without a mount namespace no mount can cover hidden paths in it, and Landlock
+    /// cannot take back a right, so the neighbours of hidden paths are allowed one by one instead.
     fn allow_reading(
         &mut self,
         path: &Path,
@@ -180,7 +180,7 @@ pub(super) fn open_strictly(path: &Path) -> io::Result<OwnedFd> {
         .map_err(|e| about(path)(e.into()))
 }
 
-/// The system's own directories may be links (`/bin` to `usr/bin`), and not all of them exist everywhere.
+/// Opens a directory of the system, which may be a link (`/bin` to `usr/bin`), and may not exist.
 fn open_system(path: &Path) -> io::Result<Option<OwnedFd>> {
     match rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()) {
         Ok(found) => Ok(Some(found)),

@@ -15,31 +15,31 @@ use crate::plan::{Plan, Tier};
 /// Bytes that a worker may lock into memory, and keep in message queues.
 const LOCKED_BYTES: u64 = 64 << 10;
 
-/// No file of a core is as small as this, and a program that handles crashes (`|` in `kernel.core_pattern`)
-/// is started at every limit but this one. With a limit of zero it is started.
+/// The limit of core files. No file of a core is as small as this, and only at this limit the kernel starts no program that
+/// handles crashes (`|` in `kernel.core_pattern`). With a limit of zero it does.
 pub(super) const NO_CORE: u64 = 1;
 
-/// Signals of a worker that may wait to be received, its timers among them.
+/// The number of a worker's signals that may wait to be received, including its timers.
 const PENDING_SIGNALS: u64 = 1_024;
 
 /// Proof that every limit is set.
 pub(super) struct Limited(());
 
-/// Proof that no capability is left and none can come back.
+/// Proof that no capability is left and that none can come back.
 pub(super) struct Powerless(());
 
-/// The limit of processes as the kernel counts them. Asked for outside of the jail.
+/// Returns the limit of processes as the kernel counts them. Called outside of the jail.
 pub(super) fn processes(plan: &Plan) -> io::Result<u64> {
     let most = u64::from(plan.limits.processes);
     Ok(match plan.tier {
-        // Counted in the user namespace, where only the first process is besides the worker's own.
+        // The kernel counts in the user namespace, which has only the first process in addition to the worker's own.
         Tier::Ns => most + 1,
-        // Counted over everything that the user runs, so that has to be added.
+        // The kernel counts all processes of the user, so their number is added.
         Tier::Ll | Tier::Job => most + process_tree::tasks_of_this_user()?,
     })
 }
 
-/// Sets every limit, for this process and all that it starts; `processes` is what [`processes`] has answered.
+/// Sets every limit, for this process and all its children; `processes` is the result of [`processes`].
 pub(super) fn set(plan: &Plan, processes: u64, shares: &Shares) -> io::Result<Limited> {
     if plan.lacks(Layer::Limits) {
         return Ok(Limited(()));
@@ -59,19 +59,19 @@ pub(super) fn set(plan: &Plan, processes: u64, shares: &Shares) -> io::Result<Li
     for (resource, most) in all {
         at_most(resource, most, most)?;
     }
-    // First the signal that a program can report, a second later the one that it cannot ignore.
+    // First comes the signal that a program can handle, a second later the one that it cannot ignore.
     at_most(Resource::Cpu, limits.cpu_seconds, limits.cpu_seconds + 1)?;
     Ok(Limited(()))
 }
 
-/// Sets a limit, or keeps a stricter one that we were started with.
+/// Sets a limit, or keeps a stricter one that this process was started with.
 fn at_most(resource: Resource, soft: u64, hard: u64) -> io::Result<()> {
     let had = rustix::process::getrlimit(resource).maximum.unwrap_or(u64::MAX);
     let limit = Rlimit { current: Some(soft.min(had)), maximum: Some(hard.min(had)) };
     Ok(rustix::process::setrlimit(resource, limit)?)
 }
 
-/// Leaves the worker of a plan without capabilities.
+/// Drops the capabilities of a plan's worker.
 pub(super) fn give_up_capabilities(plan: &Plan) -> io::Result<Powerless> {
     match plan.lacks(Layer::Capabilities) {
         true => Ok(Powerless(())),
@@ -79,8 +79,8 @@ pub(super) fn give_up_capabilities(plan: &Plan) -> io::Result<Powerless> {
     }
 }
 
-/// Empties every set of capabilities. In a user namespace of our own the ways in which they could come back are
-/// closed as well; elsewhere we never had the capability to close them, nor anything else.
+/// Empties every set of capabilities. In a user namespace of our own it also closes the ways in which they could come back;
+/// elsewhere this process never had the capability to close them, nor any other.
 pub(super) fn drop_capabilities(own_namespace: bool) -> io::Result<Powerless> {
     if own_namespace {
         for number in 0..64 {
@@ -88,7 +88,7 @@ pub(super) fn drop_capabilities(own_namespace: bool) -> io::Result<Powerless> {
             match rustix::thread::capability_is_in_bounding_set(capability) {
                 Ok(true) => rustix::thread::remove_capability_from_bounding_set(capability)?,
                 Ok(false) => {}
-                // The kernel knows no more.
+                // The kernel knows no capability with this number, and none after it.
                 Err(_) => break,
             }
         }
@@ -120,7 +120,7 @@ impl Scratch {
         getrandom::fill(&mut random).map_err(io::Error::other)?;
         let name: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
         let path = std::fs::canonicalize("/tmp")?.join(format!("provost-{name}"));
-        // The umask makes all three private.
+        // The umask makes all three folders private.
         std::fs::create_dir(&path)?;
         let scratch = Self(path);
         std::fs::create_dir(scratch.0.join("home"))?;
@@ -135,7 +135,7 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // Follows no link, so that only what is in the folder goes.
+        // The removal follows no link, so that only entries of the folder are removed.
         let _left = std::fs::remove_dir_all(&self.0);
     }
 }

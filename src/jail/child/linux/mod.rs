@@ -6,7 +6,7 @@
 //! ```
 //!
 //! The supervisor is single-threaded from its first instruction to its last, so it may fork and allocate. It
-//! stays outside of the jail, where it can end it and clean up after it.
+//! stays outside of the jail, so that it can end the jail and clean up after it.
 
 mod confined;
 mod counts;
@@ -45,7 +45,7 @@ pub use sys::inherited_socket;
 use crate::control::{SetupError, Step};
 use crate::plan::Plan;
 
-/// Does one step of the setup. The only way in which a step fails, by itself or on purpose.
+/// Does one step of the setup. Every failure of a step, by itself or for a test, goes through here.
 fn step<T, E: fmt::Display>(
     plan: &Plan,
     step: Step,
@@ -57,7 +57,7 @@ fn step<T, E: fmt::Display>(
     work().map_err(|cause| SetupError::new(step, cause))
 }
 
-/// An error with the path that it is about.
+/// Adds the path to an error.
 fn about(path: &std::path::Path) -> impl Fn(io::Error) -> io::Error {
     move |e| io::Error::new(e.kind(), format!("{}: {e}", path.display()))
 }

@@ -2,9 +2,9 @@
 //! where they are missing.
 //!
 //! A path that does not exist cannot be mounted upon, so an empty file or directory is put there for the time
-//! of the run. It is recognised by its time of modification, which nothing else has. Every supervisor whose
+//! of the run. It is recognised by its time of modification, which no other file has. Every supervisor whose
 //! jail relies on it holds a shared lock on it, and the last one that ends takes it away, also after a
-//! predecessor that was killed: it moves it to the spares, if there are some, and removes it otherwise. What
+//! predecessor that was killed: it moves it to the spares, if there are some, and removes it otherwise. A file that
 //! a person has put in its place has another time, and stays.
 #![forbid(unsafe_code)]
 
@@ -25,23 +25,23 @@ use super::{about, sockets};
 use crate::guards::{Missing, PLACEHOLDER_MTIME as MARK};
 use crate::plan::Plan;
 
-/// Attempts to agree with other supervisors that come and go.
+/// How many times a supervisor tries to agree with others that come and go.
 const ATTEMPTS: u32 = 100;
 
 /// How a path appears in the jail.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum MountView {
-    /// As it is; a mount of its own so that it cannot be renamed away with what is protected below it.
+    /// Unchanged, as a mount of its own, so that it cannot be renamed away with the protected paths below it.
     Pinned,
     /// Read-only.
     ReadOnly,
     /// Empty and read-only.
     Empty,
-    /// A socket of the host, as an empty file. Its owner may take it away.
+    /// A socket of the host, shown as an empty file. Its owner may remove the socket.
     Covered,
 }
 
-/// A path with the inode that it had when it was looked at.
+/// A path with the inode that it had when it was examined.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct Bind {
     pub(super) path: PathBuf,
@@ -50,21 +50,21 @@ pub(super) struct Bind {
     pub(super) is_dir: bool,
 }
 
-/// Everything that this jail relies on, and what has to be removed afterwards.
+/// The mounts that this jail relies on, and the placeholders that have to be removed afterwards.
 pub(super) struct MountStubs {
     binds: Vec<Bind>,
-    /// What was mounted upon, held so that no other file gets the number of one that was removed.
+    /// The files that were mounted upon, held open so that no other file gets the inode number of a removed one.
     pins: Vec<OwnedFd>,
-    /// Hidden paths that were not there.
+    /// Hidden paths that did not exist.
     absent: Vec<PathBuf>,
     /// Parent directory, name, the placeholder itself (locked), and whether it is a directory.
     held: Vec<(Rc<OwnedFd>, PathBuf, OwnedFd, bool)>,
-    /// Where directories come from and go to, if they are kept.
+    /// The spares that directories come from and go to, if spares are kept.
     spares: Option<SpareStubs>,
 }
 
 impl MountStubs {
-    /// Looks at every protected, masked and hidden path of a plan, and puts something where nothing is.
+    /// Examines every protected, masked and hidden path of a plan, and puts placeholders where paths are missing.
     pub(super) fn put(plan: &Plan, spares: Option<SpareStubs>) -> io::Result<Self> {
         let mut all =
             Self { binds: Vec::new(), pins: Vec::new(), absent: Vec::new(), held: Vec::new(), spares };
@@ -85,7 +85,7 @@ impl MountStubs {
         }
         for path in &plan.hidden {
             match find(path).map_err(about(path))? {
-                // Another jail's. Held here too, it stays until this one ends.
+                // This is another jail's placeholder. With this lock it stays until this jail ends, too.
                 Some(found) if is_marked(&found)? => {
                     let parent = path.parent().unwrap_or(path);
                     let held = all.hold(parent, path, Missing::Directory).map_err(about(path))?;
@@ -95,7 +95,7 @@ impl MountStubs {
                 None => all.absent.push(path.clone()),
             }
         }
-        // A path may have been met on several ways; the strictest look wins.
+        // A path may be found in several ways; the strictest view wins.
         all.binds.sort();
         all.binds.reverse();
         all.binds.dedup_by(|a, b| a.path == b.path);
@@ -104,7 +104,7 @@ impl MountStubs {
         Ok(all)
     }
 
-    /// Last, since what lies in an empty directory needs no cover and has no place for one.
+    /// Covers sockets. Runs last, since sockets in an empty directory need no cover, and have no place for one.
     fn cover_sockets(&mut self, plan: &Plan) -> io::Result<()> {
         for (path, socket) in sockets::in_reach(plan)? {
             let covered = |bind: &Bind| bind.look == MountView::Empty && path.starts_with(&bind.path);
@@ -115,23 +115,23 @@ impl MountStubs {
         Ok(())
     }
 
-    /// What has to be mounted, for a process that was forked off and is not to hold anything: its descriptors
-    /// would count against the worker's own. The locks are the supervisor's and stay.
+    /// Returns the paths to mount, for a forked process that must not hold anything: its descriptors
+    /// would count against the worker's own. The supervisor keeps the locks.
     pub(super) fn without_holding(mut self) -> Vec<Bind> {
         self.held.clear();
         self.pins.clear();
         std::mem::take(&mut self.binds)
     }
 
-    /// Directories that no process inside can change, by device and inode.
+    /// Returns the directories that no process inside can change, by device and inode.
     pub(super) fn unchanging(&self) -> BTreeSet<(u64, u64)> {
         let fixed = self.binds.iter().filter(|bind| bind.is_dir && bind.look != MountView::Pinned);
         fixed.map(|bind| bind.identity).collect()
     }
 
-    /// Whether every path still is what was mounted upon, and nothing that is to be hidden has appeared. When
-    /// a process outside replaces a file or removes a directory, the kernel takes away what is mounted there,
-    /// and what comes after is not protected.
+    /// Checks whether every path is still the file that was mounted upon, and no hidden path has appeared. When
+    /// a process outside replaces a file or removes a directory, the kernel removes the mount there,
+    /// and the file that comes after it is not protected.
     pub(super) fn are_intact(&self) -> bool {
         let known = self.binds.iter().all(|bind| {
             if bind.look == MountView::Covered {
@@ -143,13 +143,13 @@ impl MountStubs {
             let stat = find(&bind.path).ok().flatten().and_then(|found| rustix::fs::fstat(&found).ok());
             stat.is_some_and(|stat| (stat.st_dev, stat.st_ino) == bind.identity)
         });
-        // Another jail may put something there that is empty; when it is filled, it loses its mark.
+        // Another jail may put an empty placeholder there; a placeholder that is filled loses its mark.
         let is_still = |found: Option<OwnedFd>| found.is_none_or(|found| is_marked(&found).unwrap_or(false));
         known && self.absent.iter().all(|path| find(path).is_ok_and(is_still))
     }
 
-    /// Goes down from a writable directory to a path, pinning what is on the way. A file on the way is made
-    /// read-only as a whole (a linked worktree has a `.git` that is one).
+    /// Goes down from a writable directory to a path, and pins the directories on the way. A file on the way becomes
+    /// read-only as a whole (a linked worktree has a `.git` file).
     fn walk(&mut self, root: &Path, path: &Path, missing: Missing, look: MountView) -> io::Result<()> {
         let below = path.strip_prefix(root).map_err(io::Error::other)?;
         let mut at = root.to_path_buf();
@@ -170,7 +170,7 @@ impl MountStubs {
                 Ok(found) => found,
                 Err(kind) => {
                     let placeholder = self.hold(&parent, &at, kind)?;
-                    // Empty by itself, and nothing can be protected below it.
+                    // It is empty by itself, and no path below it can be protected.
                     self.bind(&at, MountView::ReadOnly, &placeholder);
                     return Ok(());
                 }
@@ -191,7 +191,7 @@ impl MountStubs {
 
     fn bind_pinned(&mut self, path: &Path, look: MountView, found: OwnedFd) -> io::Result<()> {
         self.bind(path, look, &rustix::fs::fstat(&found)?);
-        // The top of a writable directory and the like are met again and again.
+        // The top of a writable directory and similar paths are found again and again.
         if self.binds.iter().filter(|bind| bind.path == path).count() == 1 {
             self.pins.push(found);
         }
@@ -203,8 +203,8 @@ impl MountStubs {
         self.binds.push(Bind { path: path.into(), look, identity: (stat.st_dev, stat.st_ino), is_dir });
     }
 
-    /// Puts a placeholder at a path, or shares the one that is there; returns what it is. Supervisors that end
-    /// meanwhile may remove it at any moment until it is locked, so this goes on until it holds one that stands.
+    /// Puts a placeholder at a path, or shares the existing one; returns its metadata. Supervisors that end
+    /// meanwhile may remove it at any moment until it is locked, so this repeats until it holds one that stays.
     fn hold(&mut self, parent: &Path, path: &Path, kind: Missing) -> io::Result<Stat> {
         if let Some((_, _, placeholder, _)) = self.held.iter().find(|(_, held, ..)| held == path) {
             return Ok(rustix::fs::fstat(placeholder)?);
@@ -213,7 +213,7 @@ impl MountStubs {
         let spare =
             |spares: &mut SpareStubs| (kind == Missing::Directory).then(|| spares.put(&*parent, path))?;
         if let Some(placeholder) = self.spares.as_mut().and_then(spare) {
-            // It was locked before it was moved here, so no other supervisor can have taken it away.
+            // The spare was locked before it was moved here, so no other supervisor can have removed it.
             return self.holds(parent, path, placeholder);
         }
         for _ in 0..ATTEMPTS {
@@ -226,7 +226,7 @@ impl MountStubs {
                 Err(e) => return Err(e),
             };
             rustix::fs::flock(&placeholder, FlockOperation::LockShared)?;
-            // A supervisor that was the only holder may have removed it just now.
+            // A supervisor that was the only holder may just have removed it.
             if !find(path)?.is_some_and(|now| same_inode(&now, &placeholder)) {
                 continue;
             }
@@ -245,7 +245,7 @@ impl MountStubs {
         Ok(stat)
     }
 
-    /// The directory that a placeholder stands in. Most stand in the same one as the one before.
+    /// Opens the directory of a placeholder. Most placeholders are in the same directory as the one before.
     fn parent(&self, path: &Path) -> io::Result<Rc<OwnedFd>> {
         match self.held.last() {
             Some((parent, held, ..)) if held.parent() == Some(path) => Ok(Rc::clone(parent)),
@@ -255,7 +255,7 @@ impl MountStubs {
 }
 
 impl Drop for MountStubs {
-    /// Removes the placeholders on which no other supervisor relies. One that cannot be removed belongs to
+    /// Removes the placeholders on which no other supervisor relies. A placeholder that cannot be removed belongs to
     /// another program by now.
     fn drop(&mut self) {
         for (parent, path, placeholder, is_dir) in self.held.drain(..).rev() {
@@ -280,7 +280,7 @@ fn open(path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
     Ok(rustix::fs::openat2(CWD, path, flags | OFlags::CLOEXEC, Mode::empty(), never)?)
 }
 
-/// What is at a path, if anything. A symbolic link anywhere on the way is an error.
+/// Opens the file at a path, if it exists. A symbolic link anywhere on the way is an error.
 pub(super) fn find(path: &Path) -> io::Result<Option<OwnedFd>> {
     find_at(CWD, path)
 }
@@ -295,11 +295,11 @@ fn find_at(from: impl AsFd, path: &Path) -> io::Result<Option<OwnedFd>> {
     }
 }
 
-/// Makes a placeholder under another name and moves it to its own when it is complete, so that no supervisor
-/// ever sees one without its mark.
+/// Makes a placeholder under another name and moves it to its own name when it is complete, so that no supervisor
+/// ever sees it without its mark.
 fn make(parent: &OwnedFd, path: &Path, kind: Missing) -> io::Result<()> {
     let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
-    // The time, since a worker that ran here before may have taken names that it could guess.
+    // The name contains the time, since a worker that ran here before may have taken names that it could guess.
     let nanos = provost_system::wall_time().as_nanos();
     let draft = format!(".provost-{}-{nanos}", rustix::process::getpid().as_raw_nonzero());
     let is_dir = matches!(kind, Missing::Directory | Missing::Leave);
@@ -319,7 +319,7 @@ fn make(parent: &OwnedFd, path: &Path, kind: Missing) -> io::Result<()> {
     if let Err(e) = moved {
         let flags = if is_dir { AtFlags::REMOVEDIR } else { AtFlags::empty() };
         rustix::fs::unlinkat(parent, &draft, flags)?;
-        // Another supervisor was faster; what it made does as well.
+        // Another supervisor was faster; its placeholder does as well.
         if e != rustix::io::Errno::EXIST {
             return Err(e.into());
         }

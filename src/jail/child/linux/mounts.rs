@@ -1,7 +1,7 @@
 //! Builds a root directory for one worker.
 //!
-//! Every source is opened without following a symbolic link, recognised by device and inode, cloned, and
-//! restricted before it is attached anywhere, so there is no moment at which more can be reached than planned.
+//! Every source is opened without following a symbolic link, checked by device and inode, cloned, and
+//! restricted before it is attached anywhere, so the worker can never reach more than planned.
 #![forbid(unsafe_code)]
 
 use std::ffi::CString;
@@ -22,20 +22,20 @@ use crate::root::ResolvedPath;
 /// The system's directories that a worker sees, read-only; a link among them (`/bin` to `usr/bin`) stays one.
 const SYSTEM: [&str; 8] = ["/usr", "/etc", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"];
 
-/// Devices that neither hold data of the user nor let a worker write any.
+/// Devices that hold no data of the user and let a worker write none.
 const DEVICES: [&str; 6] = ["null", "zero", "full", "random", "urandom", "tty"];
 
 /// Parts of `/proc` that belong to the whole host.
 const PROC_READ_ONLY: [&str; 8] = ["sys", "irq", "bus", "fs", "sysrq-trigger", "acpi", "scsi", "driver"];
 
-/// Where temporary files live while the root is built: over a directory of the old root, whose devices have been
-/// cloned by then, so that it goes away together with it.
+/// The place of temporary files while the root is built: over a directory of the old root, whose devices have been
+/// cloned by then, so that it goes away together with the old root.
 const SCRATCH: &str = "/dev";
 
-/// Bytes of temporary files per inode that may be made.
+/// Bytes of temporary files for each inode that may be made.
 const BYTES_PER_INODE: u64 = 4096;
 
-/// A restricted, still detached copy of something, and where it goes.
+/// A restricted, still detached copy of a file or directory, and its target.
 struct Source {
     mount: OwnedFd,
     path: PathBuf,
@@ -80,7 +80,7 @@ fn open(path: &Path) -> io::Result<OwnedFd> {
     open_beneath(CWD, path)
 }
 
-/// The same path beneath the directory that becomes the root, which is the current one.
+/// Returns the same path beneath the current directory, which becomes the root.
 fn below(path: &Path) -> PathBuf {
     path.components().filter(|part| matches!(part, Component::Normal(_))).collect()
 }
@@ -111,7 +111,7 @@ fn system() -> io::Result<(Vec<Source>, Links)> {
     Ok((sources, links))
 }
 
-/// The plan's directories, then its protected paths, each after what it lies in.
+/// Returns the plan's directories, then its protected paths, each after the directory that it lies in.
 fn sources(plan: &Plan, binds: &[Bind]) -> io::Result<Vec<Source>> {
     let identity = |place: &ResolvedPath| Some((place.dev(), place.ino()));
     let mut sources = Vec::new();
@@ -139,15 +139,15 @@ fn sources(plan: &Plan, binds: &[Bind]) -> io::Result<Vec<Source>> {
     Ok(sources)
 }
 
-/// The socket of the worker's own door, at its place inside. Every process that can see it can connect, also
-/// where it is mounted read-only.
+/// Returns the socket of the worker's own door, at its place inside. Every process that can see it can connect, also
+/// if it is mounted read-only.
 fn entrance(plan: &Plan) -> io::Result<Option<Source>> {
     let Some(DoorSocket::Mounted(path)) = &plan.entrance else { return Ok(None) };
     let source = restricted(path, None, RDONLY | NOSUID | NODEV | NOEXEC).map_err(about(path))?;
     Ok(Some(Source { path: DOOR_SOCKET.into(), ..source }))
 }
 
-/// A home that earlier runs have had. Nothing else is attached beneath it, since what is in there is not to be trusted.
+/// Returns a home that earlier runs have had. No mount goes beneath it, since its contents are not trusted.
 fn kept_home(plan: &Plan) -> io::Result<Option<Source>> {
     let Some(place) = &plan.kept_home else { return Ok(None) };
     let identity = Some((place.dev(), place.ino()));
@@ -170,10 +170,10 @@ fn tmpfs(bytes: u64, inodes: u64, attributes: u64) -> io::Result<OwnedFd> {
     sys::new_filesystem(c"tmpfs", &options, attributes | NOSUID | NODEV)
 }
 
-/// The new root, with the places for temporary files. The current directory is the new root afterwards.
+/// Makes the new root, with the places for temporary files. Afterwards it is the current directory.
 fn new_root(plan: &Plan) -> io::Result<()> {
     let root = tmpfs(4 << 20, 4096, 0)?;
-    // Any directory will do to attach it to; what it covers has been cloned already.
+    // Any directory will do as the mount point; a directory that it covers has been cloned already.
     sys::attach_mount(&root, open(Path::new("/tmp"))?)?;
     rustix::process::fchdir(&root)?;
     let bytes = plan.limits.tmp_bytes;
@@ -206,8 +206,8 @@ fn attach_devices(devices: &[Source]) -> io::Result<()> {
     Ok(())
 }
 
-/// Attaches a source at its own path beneath the new root. What is not there is made, which can only happen in
-/// file systems that were made for this worker: everything else is protected and exists.
+/// Attaches a source at its own path beneath the new root. Makes the target if it is missing, which can only happen in
+/// file systems that were made for this worker: all protected paths exist elsewhere.
 fn attach(source: &Source) -> io::Result<()> {
     let path = below(&source.path);
     let target = match open(&path) {
@@ -242,7 +242,7 @@ fn make_dirs(path: &Path) -> io::Result<()> {
 fn attach_sources(sources: &[Source], binds: &[Bind]) -> io::Result<()> {
     sources.iter().try_for_each(attach)?;
     for bind in binds.iter().filter(|bind| matches!(bind.look, MountView::Empty | MountView::Covered)) {
-        // A socket may have gone meanwhile. Nothing is made in its place.
+        // A socket may have vanished meanwhile. No file is made in its place.
         let is_gone = || matches!(open(&below(&bind.path)), Err(e) if e.kind() == io::ErrorKind::NotFound);
         if bind.look == MountView::Covered && is_gone() {
             continue;
@@ -258,7 +258,7 @@ fn attach_sources(sources: &[Source], binds: &[Bind]) -> io::Result<()> {
 fn proc(plan: &Plan) -> io::Result<()> {
     let options: [(&std::ffi::CStr, CString); 1] = [(c"hidepid", sys::c_string("invisible")?)];
     let proc = match plan.lacks(Layer::PidNamespace) {
-        // Processes of the host can only be shown by the host's own.
+        // Only the host's own `/proc` can show processes of the host.
         true => sys::clone_mount(open(Path::new("/proc"))?)?,
         false => sys::new_filesystem(c"proc", &options, NOSUID | NODEV | NOEXEC)?,
     };
@@ -278,7 +278,7 @@ fn proc(plan: &Plan) -> io::Result<()> {
     Ok(())
 }
 
-/// Makes the current directory the root. The old one ends up on top of it and is taken away.
+/// Makes the current directory the root. The old root ends up on top of it and is removed.
 fn pivot() -> io::Result<()> {
     rustix::process::pivot_root(".", ".")?;
     sys::detach(c".")?;

@@ -1,5 +1,5 @@
-//! The first process of the namespaces: maps its user, builds the world, starts the worker, and from then on
-//! only collects what ends. When the worker ends it ends too, and the kernel kills whatever is left.
+//! The first process of the namespaces: maps its user, builds the root, starts the worker, and from then on
+//! only collects ended processes. It ends with the worker, and the kernel kills all others then.
 #![forbid(unsafe_code)]
 
 use std::fs::File;
@@ -23,7 +23,7 @@ use crate::control::{SetupError, Step};
 use crate::layer::Layer;
 use crate::plan::Plan;
 
-/// Everything that can be separated.
+/// The namespaces of a jail.
 pub(super) const FLAGS: i32 = libc::CLONE_NEWUSER
     | libc::CLONE_NEWNS
     | libc::CLONE_NEWPID
@@ -32,7 +32,7 @@ pub(super) const FLAGS: i32 = libc::CLONE_NEWUSER
     | libc::CLONE_NEWCGROUP
     | libc::CLONE_NEWNET;
 
-/// What is separated for a plan: everything, unless a test leaves something out.
+/// Returns the namespaces for a plan: all of them, unless a test leaves one out.
 pub(super) fn flags(plan: &Plan) -> i32 {
     let each = [
         (Layer::PidNamespace, libc::CLONE_NEWPID),
@@ -42,7 +42,7 @@ pub(super) fn flags(plan: &Plan) -> i32 {
     each.iter().filter(|(layer, _)| plan.lacks(*layer)).fold(FLAGS, |flags, (_, flag)| flags & !flag)
 }
 
-/// What holds a worker of tier `ns`.
+/// Returns the names of the layers of tier `ns`.
 pub(super) fn layers() -> Vec<String> {
     let names = ["user", "mount", "pid", "ipc", "uts", "cgroup", "net"];
     let mut layers: Vec<String> = names.iter().map(|name| format!("{name} namespace")).collect();
@@ -55,13 +55,13 @@ pub(super) fn layers() -> Vec<String> {
 pub(super) struct Ends<'a> {
     /// To the daemon: the listeners of the new network.
     pub(super) control: &'a Control,
-    /// To the supervisor: what went wrong.
+    /// To the supervisor: the failure.
     pub(super) fault: FaultWriter,
-    /// To the supervisor: how the worker ended.
+    /// To the supervisor: the worker's exit status.
     pub(super) status: &'a OwnedFd,
 }
 
-/// The first process. Ends with the worker.
+/// Runs the first process. It ends with the worker.
 pub(super) fn main(
     plan: &Plan,
     owner: Owner,
@@ -90,8 +90,8 @@ pub(super) fn main(
     if !plan.lacks(Layer::PidNamespace) {
         sys::pass_on_the_end();
     }
-    // The daemon's socket and whatever else came along; with it goes `fault`, which tells the supervisor that
-    // nothing is left to go wrong here. Where the worker's status goes is descriptor 0 by now.
+    // These are the daemon's socket and all other descriptors. `fault` is among them, whose end tells the supervisor that
+    // no failure can come any more. The pipe for the worker's status is descriptor 0 by now.
     std::mem::forget(fault);
     sys::close_from(3);
     loop {
@@ -157,7 +157,7 @@ fn world(
     })
 }
 
-/// Listeners on both loopback addresses; a kernel without IPv6 has only one.
+/// Opens listeners on both loopback addresses; a kernel without IPv6 has only one.
 fn outlets(ports: &[u16]) -> io::Result<Vec<TcpListener>> {
     let mut listeners = Vec::with_capacity(2 * ports.len());
     for port in ports {
@@ -171,14 +171,14 @@ fn outlets(ports: &[u16]) -> io::Result<Vec<TcpListener>> {
     Ok(listeners)
 }
 
-/// Writes a word to a file of the kernel's.
+/// Writes a value to a file of the kernel's.
 pub(super) fn tell(path: &str, word: &str) -> io::Result<()> {
     let file = rustix::fs::open(path, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())?;
     File::from(file).write_all(word.as_bytes()).map_err(super::about(std::path::Path::new(path)))
 }
 
 /// User and group as the host knows them. Inside of a new user namespace they have no number until they are
-/// mapped, so they are asked for before.
+/// mapped, so they are read before.
 #[derive(Clone, Copy)]
 pub(super) struct Owner {
     uid: u32,
@@ -186,12 +186,12 @@ pub(super) struct Owner {
 }
 
 impl Owner {
-    /// Of this process, which must still be outside.
+    /// Returns the user and group of this process, which must still be outside.
     pub(super) fn of_this_process() -> Self {
         Self { uid: rustix::process::geteuid().as_raw(), gid: rustix::process::getegid().as_raw() }
     }
 
-    /// Maps the user's own number and group inside, and nothing else.
+    /// Maps the user's own number and group inside, and no others.
     fn map(self) -> io::Result<()> {
         let Self { uid, gid } = self;
         tell("/proc/self/setgroups", "deny")?;
@@ -200,8 +200,8 @@ impl Owner {
     }
 }
 
-/// Makes this process one that can do nothing and reveals nothing, since every process
-/// inside could look at it.
+/// Drops all rights of this process and makes it unreadable, since every process
+/// inside could inspect it.
 fn become_inert(status: &OwnedFd) -> io::Result<()> {
     limits::drop_capabilities(true)?;
     rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
@@ -214,7 +214,7 @@ fn become_inert(status: &OwnedFd) -> io::Result<()> {
 /// Tries to make namespaces and to map the user there, in a process that does nothing else.
 ///
 /// # Errors
-/// The system's, as the worker's own would meet it.
+/// The system's error, as the worker's own would meet it.
 pub(super) fn attempt(flags: i32) -> io::Result<()> {
     let owner = Owner::of_this_process();
     let number = |e: io::Error| e.raw_os_error().unwrap_or(UNKNOWN);

@@ -15,7 +15,7 @@ use provost_base::later::names::{PIPE_ASIDE, is_opened_by_itself};
 
 /// Puts pipes aside that a worker has made.
 pub(super) struct Pipes {
-    /// Those that were there before the run, absolute: the user's.
+    /// The pipes that were there before the run, as absolute paths: they are the user's.
     known: BTreeSet<PathBuf>,
 }
 
@@ -24,8 +24,8 @@ impl Pipes {
         Self { known: known.iter().cloned().collect() }
     }
 
-    /// Puts a pipe aside, if it is one that a program of the host would wait at. `below` is its path from the
-    /// directory that is watched, `at` the absolute one. Follows no link.
+    /// Puts a pipe aside, if a program of the host would wait at it. `below` is its path from the watched
+    /// directory, `at` the absolute one. Follows no link.
     pub(super) fn meet(&self, folder: BorrowedFd<'_>, name: &CStr, below: &Path, at: &Path) {
         if name.to_bytes().ends_with(PIPE_ASIDE.as_bytes()) {
             return;
@@ -43,16 +43,16 @@ impl Pipes {
         }
         let aside = OsStr::from_bytes(&[name.to_bytes(), PIPE_ASIDE.as_bytes()].concat()).to_owned();
         // Opening the pipe for both directions gives it a writer for a moment. A program that waits at it
-        // already goes on then, and reads the end.
+        // then goes on, and reads the end.
         let flags = OFlags::RDWR | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NOCTTY;
         let renamed = rustix::fs::renameat_with(folder, name, folder, &aside, RenameFlags::NOREPLACE);
         let opened = match renamed {
             Ok(()) => rustix::fs::openat(folder, &aside, flags, Mode::empty()),
-            // One of that name was named before.
+            // A pipe of that name was put aside before.
             Err(_) => {
                 let opened = rustix::fs::openat(folder, name, flags, Mode::empty());
                 if opened.as_ref().is_ok_and(|it| is_pipe(rustix::fs::fstat(it.as_fd()))) {
-                    // What cannot be removed now goes when the run has ended.
+                    // A pipe that cannot be removed now is removed after the run.
                     let _left = rustix::fs::unlinkat(folder, name, AtFlags::empty());
                 }
                 opened

@@ -11,7 +11,7 @@ use provost_base::limits::JAIL_END_MS_MAX;
 /// Pause between two rounds of killing.
 const PAUSE: Duration = Duration::from_micros(200);
 
-/// One process, as `/proc/PID/stat` has it.
+/// One process, as `/proc/PID/stat` describes it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Process {
     pub(super) pid: i32,
@@ -21,7 +21,7 @@ pub(super) struct Process {
     resident_pages: u64,
 }
 
-/// Every process that can be seen.
+/// Returns every process that is visible.
 pub(super) fn processes() -> Vec<Process> {
     let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
     let pids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
@@ -30,7 +30,7 @@ pub(super) fn processes() -> Vec<Process> {
 
 fn look_at(pid: i32) -> Option<Process> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name in parentheses may hold anything, so fields are counted from its last parenthesis.
+    // The name in parentheses may contain anything, so fields are counted from the last parenthesis.
     let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
     Some(Process {
         pid,
@@ -41,7 +41,7 @@ fn look_at(pid: i32) -> Option<Process> {
     })
 }
 
-/// Everything below a process, without itself.
+/// Returns all descendants of a process.
 pub(super) fn descendants(of: i32, all: &[Process]) -> Vec<Process> {
     let mut children: BTreeMap<i32, Vec<Process>> = BTreeMap::new();
     for process in all {
@@ -49,7 +49,7 @@ pub(super) fn descendants(of: i32, all: &[Process]) -> Vec<Process> {
     }
     let (mut found, mut open) = (Vec::new(), vec![of]);
     while let Some(next) = open.pop() {
-        // Taking them out ends this even if pids were reused in mid-reading.
+        // Removing them from the map ends the loop even if pids were reused during the reading.
         for child in children.remove(&next).unwrap_or_default() {
             open.push(child.pid);
             found.push(child);
@@ -58,15 +58,15 @@ pub(super) fn descendants(of: i32, all: &[Process]) -> Vec<Process> {
     found
 }
 
-/// The sum of what all processes below this one use.
+/// The sum over all descendants of this process.
 pub(super) struct Usage {
-    /// Memory, in bytes. Pages that several share are counted once for each, so that this is never too little.
+    /// Memory, in bytes. Pages that several processes share count once for each, so that this is never too little.
     pub(super) resident_bytes: u64,
-    /// How many processes and threads there are.
+    /// The number of processes and threads.
     pub(super) tasks: u64,
 }
 
-/// Adds up what everything below this process has.
+/// Adds up the usage of all descendants of this process.
 pub(super) fn usage() -> Usage {
     let us = rustix::process::getpid().as_raw_nonzero().get();
     let below = descendants(us, &processes());
@@ -77,7 +77,7 @@ pub(super) fn usage() -> Usage {
     }
 }
 
-/// The memory, with shared pages divided among those who share them. Slower.
+/// Returns the memory of these processes, with shared pages divided among the processes that share them. Slower.
 pub(super) fn proportional_bytes() -> u64 {
     let us = rustix::process::getpid().as_raw_nonzero().get();
     let page = sys::page_size();
@@ -90,7 +90,7 @@ pub(super) fn proportional_bytes() -> u64 {
     below.iter().map(|process| own(process).unwrap_or(process.resident_pages * page)).sum()
 }
 
-/// Processes and threads of this user, over the whole host.
+/// Counts the processes and threads of this user, over the whole host.
 pub(super) fn tasks_of_this_user() -> io::Result<u64> {
     let uid = rustix::process::getuid().as_raw();
     let mut tasks = 0;
@@ -111,7 +111,7 @@ pub(super) fn tasks_of_this_user() -> io::Result<u64> {
     Ok(tasks)
 }
 
-/// A worker without a process namespace, and all that descends from it. Orphans come to the supervisor.
+/// A worker without a process namespace, and all its descendants. Orphans become the supervisor's children.
 pub(super) struct ProcessTree {
     worker: i32,
     status: Option<i32>,
@@ -123,21 +123,21 @@ impl ProcessTree {
         Self { worker, status: None, collected: 0 }
     }
 
-    /// The worker's raw status, once it has been collected.
+    /// Returns the worker's raw status, once it has been collected.
     pub(super) fn workers_status(&self) -> Option<i32> {
         self.status
     }
 
-    /// Processes besides the worker that were still there at its end.
+    /// Returns the number of processes that were still there at the worker's end, without the worker.
     pub(super) fn swept(&self) -> u32 {
         self.collected
     }
 
-    /// Collects what has ended. False when no child is left.
+    /// Collects ended children. False when no child is left.
     pub(super) fn collect(&mut self) -> bool {
         loop {
             match sys::collect(-1) {
-                // The id of a collected worker may come back as another's.
+                // The id of a collected worker may be reused by another process.
                 Ok(Some((pid, status))) if pid == self.worker && self.status.is_none() => {
                     self.status = Some(status);
                 }
@@ -149,8 +149,8 @@ impl ProcessTree {
         }
     }
 
-    /// Kills whatever is left, until nothing is. Each round reaches every process in the signal scope at once,
-    /// so that one that forks faster than it can be looked up cannot get away.
+    /// Kills the remaining processes until none is left. Each round reaches every process in the signal scope at once,
+    /// so that a process which forks faster than it can be looked up cannot escape.
     pub(super) fn end(&mut self) {
         self.collect();
         self.collected = 0;

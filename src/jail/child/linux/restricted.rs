@@ -1,8 +1,8 @@
-//! Restricted processes: for programs of the daemon's own that must see the user's session, and so cannot be
+//! Restricted processes: for programs of the daemon's own that need the user's session, and so cannot be
 //! jailed.
 //!
-//! Such a program may read what the user may read, and writes nothing but what lies in its own folder. It
-//! cannot signal a process outside, and gains no privileges by executing anything.
+//! Such a program may read all that the user may read, and can write only in its own folder. It
+//! cannot signal a process outside, and gains no privileges by executing a program.
 #![forbid(unsafe_code)]
 
 use std::io;
@@ -15,14 +15,14 @@ use landlock::{PathBeneath, RulesetCreatedAttr as _};
 use super::landlock::{ABI_OF_SCOPES, in_force, open_strictly, other};
 use super::sys;
 
-/// What every program may write besides: the bin, and the shared memory through which windows are exchanged.
+/// The paths that every such program may write, too: the null device, and the shared memory through which windows are exchanged.
 const COMMON: [&str; 2] = ["/dev/null", "/dev/shm"];
 
 /// Starts a program as a restricted process. A thread of its own is restricted for good and starts the program,
 /// which inherits the restriction; the daemon stays as it is.
 ///
 /// # Errors
-/// When the kernel has no Landlock, or the program cannot be started. Nothing runs then.
+/// The kernel has no Landlock, or the program cannot be started. Nothing runs then.
 pub fn start_restricted(mut command: Command, writable: &Path) -> io::Result<Child> {
     let writable = writable.to_owned();
     let starting = std::thread::Builder::new().name("pen".into()).spawn(move || {
@@ -44,13 +44,13 @@ fn restrict(writable: &Path) -> io::Result<()> {
         .handle_access(write)
         .map_err(other)?;
     if version >= ABI_OF_SCOPES {
-        // Not the abstract sockets: the screen is behind one of them.
+        // Abstract sockets stay reachable: the screen is behind one of them.
         ruleset = ruleset.scope(Scope::Signal).map_err(other)?;
     }
     let mut rules = ruleset.create().map_err(other)?;
     let special = AccessFs::MakeChar | AccessFs::MakeBlock | AccessFs::IoctlDev;
     for path in COMMON.map(Path::new).into_iter().chain([writable]) {
-        // A system without shared memory has nothing there to write.
+        // A system without shared memory lacks this folder.
         let Ok(found) = open_strictly(path) else { continue };
         let access = if path.is_dir() { write & !special } else { write & AccessFs::from_file(abi) };
         rules = rules.add_rule(PathBeneath::new(found, access)).map_err(other)?;

@@ -2,9 +2,9 @@
 //! namespaces do not see.
 //!
 //! There are three programs, all pure BPF. The first answers that a limit was set, and sets none: the limit
-//! of core files. As it is, it keeps handlers of crashes from being started, and many programs would set it
-//! to zero. The second answers "no such call" for calls whose arguments lie in memory, where a filter cannot
-//! look, so that C libraries fall back to the older call that it can judge. The third answers "not
+//! of core files. With its present value the kernel starts no handler of crashes, and many programs would set it
+//! to zero. The second answers "no such call" for calls whose arguments lie in memory, which a filter cannot
+//! read, so that C libraries fall back to the older call that it can judge. The third answers "not
 //! permitted". Calls of another architecture end the process; the x32 numbers do not exist.
 #![forbid(unsafe_code)]
 
@@ -20,10 +20,10 @@ use seccompiler::{
 use crate::layer::Layer;
 use crate::plan::{Plan, Tier};
 
-/// Proof that both programs are in force.
+/// Proof that all programs are in force.
 pub(super) struct Filtered(());
 
-/// Mounts and roots: nothing of the file tree is rearranged.
+/// Mounts and roots: no worker rearranges the file tree.
 const TREE: [c_long; 19] = [
     SYS_mount,
     SYS_umount2,
@@ -46,10 +46,10 @@ const TREE: [c_long; 19] = [
     SYS_acct,
 ];
 
-/// Calls that make namespaces or enter them.
+/// Calls that make or enter namespaces.
 const NAMESPACES: [c_long; 2] = [SYS_unshare, SYS_setns];
 
-/// Reaching into other processes.
+/// Calls that reach into other processes.
 const PROCESSES: [c_long; 9] = [
     SYS_ptrace,
     SYS_process_vm_readv,
@@ -62,7 +62,7 @@ const PROCESSES: [c_long; 9] = [
     SYS_move_pages,
 ];
 
-/// Large parts of the kernel with a history, and what belongs to the host's owner.
+/// Large parts of the kernel with a history of flaws, and calls for the host's owner.
 const KERNEL: [c_long; 27] = [
     SYS_io_uring_setup,
     SYS_io_uring_enter,
@@ -99,7 +99,7 @@ const OF_THIS_MACHINE: [c_long; 7] =
 #[cfg(not(target_arch = "x86_64"))]
 const OF_THIS_MACHINE: [c_long; 0] = [];
 
-/// System V and POSIX queues and memory: without an IPC namespace they are the whole host's.
+/// System V and POSIX queues and memory: without an IPC namespace they belong to the whole host.
 const HOST_IPC: [c_long; 13] = [
     SYS_shmget,
     SYS_shmat,
@@ -116,14 +116,14 @@ const HOST_IPC: [c_long; 13] = [
     SYS_mq_unlink,
 ];
 
-/// Watching files. Those of others can be watched with it, too.
+/// Watching files, which includes files of other users.
 #[cfg(target_arch = "x86_64")]
 const INOTIFY: [c_long; 2] = [SYS_inotify_init, SYS_inotify_init1];
 #[cfg(not(target_arch = "x86_64"))]
 const INOTIFY: [c_long; 1] = [SYS_inotify_init1];
 
 /// Priorities and limits of other processes of this user, which Landlock does not see: only a zero in the given
-/// argument, "myself", passes.
+/// argument, which means the calling process, passes.
 const MYSELF_ONLY: [(c_long, u8); 7] = [
     (SYS_prlimit64, 0),
     (SYS_sched_setaffinity, 0),
@@ -134,7 +134,7 @@ const MYSELF_ONLY: [(c_long, u8); 7] = [
     (SYS_ioprio_set, 1),
 ];
 
-/// Calls that take a mode, and the argument that holds it.
+/// Calls that take a mode, each with the index of the argument that holds it.
 #[cfg(target_arch = "x86_64")]
 const MODES: [(c_long, u8); 9] = [
     (SYS_chmod, 1),
@@ -151,19 +151,19 @@ const MODES: [(c_long, u8); 9] = [
 const MODES: [(c_long, u8); 5] =
     [(SYS_fchmod, 1), (SYS_fchmodat, 2), (FCHMODAT2, 2), (SYS_mknodat, 2), (SYS_mkdirat, 2)];
 
-/// Calls that take flags and, if they create, a mode.
+/// Calls that take flags and, if they create a file, a mode.
 #[cfg(target_arch = "x86_64")]
 const CREATES: [(c_long, u8, u8); 2] = [(SYS_open, 1, 2), (SYS_openat, 2, 3)];
 #[cfg(not(target_arch = "x86_64"))]
 const CREATES: [(c_long, u8, u8); 1] = [(SYS_openat, 2, 3)];
 
-/// Calls that can connect on the side, and the argument with the flags.
+/// Calls that can also connect, each with the index of the argument with the flags.
 const SENDS: [(c_long, u8); 3] = [(SYS_sendto, 3), (SYS_sendmsg, 2), (SYS_sendmmsg, 3)];
 
 /// Terminals: pushing input, redirecting the console, changing the line discipline.
 const TERMINAL: [u64; 4] = [0x5412, 0x541c, 0x541d, 0x5423];
 
-// Younger than the C library's list, the same number on every architecture.
+// These are missing in the C library's list, and have the same number on every architecture.
 const FCHMODAT2: c_long = 452;
 const OPEN_TREE_ATTR: c_long = 467;
 const MPTCP: u64 = 262;
@@ -171,13 +171,13 @@ const FIRST_X32: u32 = 0x4000_0000;
 
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
-/// Puts the filter of a plan's tier in force, for good.
+/// Puts the filter of a plan's tier in force, irrevocably.
 pub(super) fn filter(plan: &Plan) -> io::Result<Filtered> {
     if plan.lacks(Layer::Seccomp) {
         return Ok(Filtered(()));
     }
     let programs = programs(plan.tier).map_err(|e| io::Error::other(e.to_string()))?;
-    // Of those that refuse a call, the last one has the word.
+    // If several programs refuse a call, the last one decides the error.
     for program in &programs {
         seccompiler::apply_filter(program).map_err(|e| io::Error::other(e.to_string()))?;
     }
@@ -192,8 +192,8 @@ fn programs(tier: Tier) -> Result<[BpfProgram; 3], BackendError> {
     let mut absent = Rules::new();
     deny(&mut absent, &[SYS_clone3, SYS_openat2]);
     if tier == Tier::Ll {
-        // Counted for the whole user, and only a user namespace has a limit of its own. Programs look by
-        // themselves then.
+        // The kernel counts watches for the whole user, and only a user namespace has a limit of its own. Without them, programs
+        // look for changes by themselves.
         deny(&mut absent, &INOTIFY);
     }
     Ok([compile(passed_over, 0)?, compile(absent, ENOSYS)?, without_x32(compile(refused(tier)?, EPERM)?)])
@@ -206,7 +206,7 @@ fn compile(rules: Rules, answer: i32) -> Result<BpfProgram, BackendError> {
     SeccompFilter::new(rules, SeccompAction::Allow, answer, arch)?.try_into()
 }
 
-/// Calls by their x32 numbers pass for this architecture's own; none of that range exists for a worker.
+/// Makes every x32 call fail with "no such call": its number would otherwise pass for one of this architecture's own.
 fn without_x32(mut program: BpfProgram) -> BpfProgram {
     if cfg!(target_arch = "x86_64") {
         let load_number = sock_filter { code: 0x20, jt: 0, jf: 0, k: 0 };
@@ -229,7 +229,7 @@ fn refused(tier: Tier) -> Result<Rules, BackendError> {
             when(&mut rules, call, vec![isnt(argument, 0)?])?;
         }
     }
-    // The kernel looks at the lower half of an ioctl's command only, and so does the filter.
+    // The kernel reads only the lower half of an ioctl's command, and so does the filter.
     for command in TERMINAL {
         when(&mut rules, SYS_ioctl, vec![is(1, command)?])?;
     }
@@ -254,7 +254,7 @@ fn refused(tier: Tier) -> Result<Rules, BackendError> {
     when(&mut rules, SYS_fcntl, vec![is(1, bits(F_SETLEASE))?])?;
     // With its own process id as the argument, a worker would lower its own limit.
     when(&mut rules, SYS_prlimit64, vec![isnt(0, 0)?, is(1, RLIMIT_CORE.into())?, is_new_limit()?])?;
-    // Normal, "which one is it?", and no randomised addresses (debuggers ask for that) are harmless.
+    // The normal personality, the query, and addresses without randomisation (which debuggers ask for) are harmless.
     let harmless = [0, 0xffff_ffff, 0x0004_0000];
     when(&mut rules, SYS_personality, harmless.iter().map(|p| isnt(0, *p)).collect::<Result<_, _>>()?)?;
     when(&mut rules, SYS_prctl, vec![is(0, bits(PR_SET_PTRACER))?])?;
@@ -263,8 +263,8 @@ fn refused(tier: Tier) -> Result<Rules, BackendError> {
     Ok(rules)
 }
 
-/// Socket families by list. Own network namespace: local sockets and an empty loopback. Otherwise only questions
-/// to the kernel about routes, which resolvers ask, and connected pairs.
+/// Allows socket families by list. In a network namespace of its own: local sockets and an empty loopback. Otherwise only queries
+/// to the kernel about routes, which resolvers need, and connected pairs.
 fn sockets(rules: &mut Rules, tier: Tier) -> Result<(), BackendError> {
     let families: &[i32] = match tier {
         Tier::Ns => &[AF_NETLINK, AF_UNIX, AF_INET, AF_INET6],
@@ -277,7 +277,7 @@ fn sockets(rules: &mut Rules, tier: Tier) -> Result<(), BackendError> {
 }
 
 fn deny(rules: &mut Rules, calls: &[c_long]) {
-    // A call without conditions is refused whatever its arguments are.
+    // A call without conditions is refused with any arguments.
     rules.extend(calls.iter().map(|call| (*call, Vec::new())));
 }
 
@@ -287,12 +287,12 @@ fn when(rules: &mut Rules, call: c_long, conditions: Vec<SeccompCondition>) -> R
     Ok(())
 }
 
-/// A C constant as the filter compares it: its lower 32 bits.
+/// Returns a C constant as the filter compares it: its lower 32 bits.
 fn bits(constant: i32) -> u64 {
     u64::from(constant as u32)
 }
 
-/// Whether a limit is set and not only asked for. A pointer counts in all of its bits.
+/// Returns the condition that a limit is set and not only read. All bits of the pointer count.
 fn is_new_limit() -> Result<SeccompCondition, BackendError> {
     SeccompCondition::new(2, SeccompCmpArgLen::Qword, SeccompCmpOp::Ne, 0)
 }

@@ -1,9 +1,9 @@
 //! Covers sockets and named pipes of the host that a worker sees: a program that listens there takes the
 //! worker for the user, whose user id it has.
 //!
-//! They are covered before the worker runs. The plan names those that it has found in the workspace; the
+//! They are covered before the worker runs. The plan names the sockets that were found in the workspace; the
 //! kernel's own list adds those elsewhere, such as in a toolchain. A socket that is made while the worker
-//! runs is not covered; but when one takes the place of another, the run ends.
+//! runs is not covered; but if it takes the place of a covered one, the run ends.
 #![forbid(unsafe_code)]
 
 use std::collections::BTreeSet;
@@ -20,13 +20,13 @@ use crate::plan::Plan;
 use crate::root::ResolvedPath;
 use provost_base::limits::SOCKETS_COVERED_MAX;
 
-/// The kernel's list of sockets, where it has one.
+/// The kernel's list of sockets, if it has one.
 const LIST: &str = "/proc/net/unix";
 
-/// Fields of a line of it before the path.
+/// The number of fields of a line before the path.
 const FIELDS: usize = 7;
 
-/// Sockets at their own paths in what a worker sees.
+/// Returns the sockets in the worker's sight, each at its own path.
 pub(super) fn in_reach(plan: &Plan) -> io::Result<Vec<(PathBuf, OwnedFd)>> {
     let list = match std::fs::read(LIST) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => Vec::new(),
@@ -51,7 +51,7 @@ pub(super) fn in_reach(plan: &Plan) -> io::Result<Vec<(PathBuf, OwnedFd)>> {
     Ok(found)
 }
 
-/// The path of a line, if it has one that is whole.
+/// Returns the path of a line, if it has one that is not cut.
 fn path_of(line: &[u8]) -> Option<&Path> {
     let mut rest = line;
     for _ in 0..FIELDS {
@@ -63,7 +63,7 @@ fn path_of(line: &[u8]) -> Option<&Path> {
     path.is_absolute().then_some(path)
 }
 
-/// The socket, or the pipe, at a path, if there is one. One behind a link is found at its own path.
+/// Opens the socket or pipe at a path, if there is one. A socket behind a link is found at its own path.
 pub(super) fn socket_at(path: &Path) -> io::Result<Option<OwnedFd>> {
     use rustix::io::Errno;
     let found = match find(path) {

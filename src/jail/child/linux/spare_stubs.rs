@@ -1,8 +1,8 @@
 //! Keeps placeholders that no jail needs at the moment for the next run in the same place: for a file system
-//! it is much cheaper to move a directory than to make one and remove it again.
+//! it is much cheaper to move a directory than to make and remove it.
 //!
 //! A spare only ever returns to the path that it came from, so a process that had it open gains no other
-//! place. A spare that is moved in is empty, whatever happened to it meanwhile. Where nothing can be moved
+//! place. A spare that is moved in is empty, even if a process has filled it meanwhile. If nothing can be moved
 //! (another file system, no folder for it), placeholders are made and removed as if there were no spares.
 #![forbid(unsafe_code)]
 
@@ -18,19 +18,19 @@ use super::mount_stubs::is_marked;
 use provost_base::Digest;
 use provost_base::limits::SPARE_FOLDERS_MAX;
 
-/// The folder of spares: in it, one for each directory in which placeholders have stood.
+/// The folder of spares, with a subfolder for each directory in which placeholders have stood.
 pub(super) struct SpareStubs {
     path: PathBuf,
     opened: BTreeMap<PathBuf, Option<OwnedFd>>,
 }
 
 impl SpareStubs {
-    /// In a folder that is made if what it lies in exists. It must be this user's alone.
+    /// Uses a folder, which is made if its parent exists. It must be this user's alone.
     pub(super) fn at(path: PathBuf) -> Self {
         Self { path, opened: BTreeMap::new() }
     }
 
-    /// Moves the spare of a path there and answers it, locked (shared); `None` when there is none that will do.
+    /// Moves the spare of a path there and returns it, locked (shared); `None` if there is no usable spare.
     pub(super) fn put(&mut self, parent: impl AsFd, at: &Path) -> Option<OwnedFd> {
         let (folder, name) = self.folder_of(at)?;
         let spare = rustix::fs::openat(folder, name, directory(), Mode::empty()).ok()?;
@@ -42,20 +42,20 @@ impl SpareStubs {
         (good && moved().is_ok()).then_some(spare)
     }
 
-    /// Takes a placeholder away from its path. False when it is still there.
+    /// Moves a placeholder away from its path. False if it is still there.
     pub(super) fn keep(&mut self, parent: impl AsFd, at: &Path, placeholder: &OwnedFd) -> bool {
         let Some((folder, name)) = self.folder_of(at) else { return false };
         if rustix::fs::renameat_with(&parent, name, folder, name, RenameFlags::NOREPLACE).is_err() {
             return false;
         }
-        // A process has put something into it just now. The placeholder is that process's now, and goes back.
+        // A process has just put something into it. The placeholder is that process's now, and goes back.
         if !is_marked(placeholder).unwrap_or(false) {
             let _taken = rustix::fs::renameat_with(folder, name, parent, name, RenameFlags::NOREPLACE);
         }
         true
     }
 
-    /// Where the spares of a path's directory are, and its name there.
+    /// Returns the folder with the spares of a path's directory, and the path's name there.
     fn folder_of<'a>(&mut self, at: &'a Path) -> Option<(&OwnedFd, &'a OsStr)> {
         let (parent, name) = (at.parent()?, at.file_name()?);
         if !self.opened.contains_key(parent) {
@@ -78,7 +78,7 @@ impl SpareStubs {
     }
 
     /// Removes the oldest folder when there are too many. A supervisor that was about to use
-    /// it makes its own again.
+    /// it makes a new one.
     fn forget_the_oldest(&self) {
         let entries = std::fs::read_dir(&self.path).into_iter().flatten().flatten();
         let mut all: Vec<_> =

@@ -1,5 +1,5 @@
-//! The supervisor: one process per worker, outside of the jail. Reads the plan, builds the jail of its tier,
-//! waits for the worker's end or for the order to end it, and says so when nothing is left.
+//! The supervisor: one process for each worker, outside of the jail. Reads the plan, builds the jail of its tier,
+//! waits for the worker's end or for the order to end it, and reports when no process of the jail is left.
 #![forbid(unsafe_code)]
 
 use std::collections::BTreeSet;
@@ -36,10 +36,10 @@ use crate::layer::Layer;
 use crate::plan::{Plan, Tier};
 use provost_base::limits::{OUTLETS_MAX, PLAN_BYTES_MAX, STDIN_BYTES_MAX};
 
-/// How often the supervisor looks around when nothing wakes it, in milliseconds.
+/// How often the supervisor checks the worker when nothing wakes it, in milliseconds.
 const TICK_MS: i64 = 100;
 
-/// Does what the daemon asks for, and ends with 0, or with [`REFUSED`] if it could not.
+/// Does the daemon's request, and ends with 0, or with [`REFUSED`] if it could not.
 pub(in crate::child) fn main(try_namespaces: bool, whole_jails_only: bool) -> ! {
     if try_namespaces {
         let failed = namespaces::attempt(namespaces::FLAGS).err();
@@ -48,7 +48,7 @@ pub(in crate::child) fn main(try_namespaces: bool, whole_jails_only: bool) -> ! 
     let Ok(mut control) = Control::take() else { sys::exit(REFUSED) };
     let Err(mut error) = run(&mut control, whole_jails_only) else { sys::exit(0) };
     error.exit = Some(REFUSED);
-    // For a person who has called this by hand; the daemon listens on the socket.
+    // This line is for a person who has called the program by hand; the daemon listens on the socket.
     let _unread = writeln!(io::stderr(), "provost: {error}");
     control.say(&Said::Refused(error));
     sys::exit(REFUSED)
@@ -58,7 +58,7 @@ pub(in crate::child) fn main(try_namespaces: bool, whole_jails_only: bool) -> ! 
 pub(super) struct Control(File);
 
 impl Control {
-    /// Moves the socket away from standard input, where the worker's own will be.
+    /// Moves the socket away from standard input, which the worker's own takes.
     fn take() -> io::Result<Self> {
         let socket = rustix::io::fcntl_dupfd_cloexec(io::stdin(), 3)?;
         let null = rustix::fs::open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?;
@@ -89,7 +89,7 @@ impl Control {
         Ok((request.plan, input, handed))
     }
 
-    /// The descriptors that the request has announced come with one byte after everything else.
+    /// Receives the descriptors that the request has announced. They come with one byte after everything else.
     fn handed(&self, announced: &[HandedOver]) -> io::Result<Handed> {
         let mut handed = Handed::default();
         if announced.is_empty() {
@@ -114,7 +114,7 @@ impl Control {
         Ok(handed)
     }
 
-    /// Hands listeners over; they are the daemon's alone afterwards.
+    /// Hands listeners over; afterwards only the daemon has them.
     pub(super) fn hand_over(&self, listeners: Vec<TcpListener>) -> io::Result<()> {
         let at = listeners.iter().map(TcpListener::local_addr).collect::<io::Result<_>>()?;
         let message = frame(&Said::Outlets(at))?;
@@ -126,11 +126,11 @@ impl Control {
         }
         let sent =
             rustix::net::sendmsg(&self.0, &[IoSlice::new(&message)], &mut ancillary, SendFlags::NOSIGNAL)?;
-        // What comes after the first byte carries no descriptors.
+        // The bytes after the first one carry no descriptors.
         (&self.0).write_all(&message[sent..])
     }
 
-    /// A daemon that does not listen any more cannot be told; its end is noticed elsewhere.
+    /// Sends a message. A daemon that does not listen any more cannot be told; its end is noticed elsewhere.
     pub(super) fn say(&mut self, said: &Said) {
         if let Ok(frame) = frame(said) {
             let _unheard = self.0.write_all(&frame);
@@ -164,7 +164,7 @@ fn session(plan: &Plan) -> io::Result<()> {
         sys::close_at_exec(3)?;
     }
     sys::reset_signals()?;
-    // A daemon that has gone must not take us along before the jail is swept.
+    // A daemon that has gone must not end this process before the jail is swept.
     sys::ignore_broken_pipes();
     rustix::process::umask(Mode::from_raw_mode(0o077));
     if plan.lacks(Layer::Session) {
@@ -177,7 +177,7 @@ fn session(plan: &Plan) -> io::Result<()> {
     }
 }
 
-/// What came from the daemon beside the plan.
+/// The descriptors and settings that came from the daemon with the plan.
 #[derive(Default)]
 struct Handed {
     spares: Option<SpareStubs>,
@@ -187,9 +187,9 @@ struct Handed {
     stdio: Option<OwnedFd>,
 }
 
-/// What the worker reads on its standard input.
+/// The bytes that the worker reads on its standard input.
 struct Input {
-    /// The worker's end; without one it reads from `/dev/null`.
+    /// The worker's end of the pipe; without one it reads from `/dev/null`.
     reader: Option<OwnedFd>,
     writer: Option<File>,
     bytes: Vec<u8>,
@@ -202,12 +202,12 @@ impl Input {
             return Ok(Self { reader: handed, writer: None, bytes: Vec::new(), written: 0 });
         };
         let (reader, writer) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
-        // Only our end must not wait; the flag belongs to each end alone.
+        // Only the supervisor's end must not block; the flag belongs to each end alone.
         rustix::fs::fcntl_setfl(&writer, OFlags::NONBLOCK)?;
         Ok(Self { reader: Some(reader), writer: Some(File::from(writer)), bytes, written: 0 })
     }
 
-    /// Writes what fits. Closes the pipe when all is written, or when the worker does not want it.
+    /// Writes as much as fits. Closes the pipe when all is written, or when the worker has closed its end.
     fn pump(&mut self) {
         let Some(writer) = &mut self.writer else { return };
         let rest = &self.bytes[self.written..];
@@ -223,13 +223,13 @@ impl Input {
     }
 }
 
-/// Why the supervisor stopped waiting.
+/// The reason why the supervisor stopped waiting.
 enum Woken {
-    /// The process that it watches has ended.
+    /// The watched process has ended.
     Ended,
     /// The daemon has closed its side.
     Ordered,
-    /// The supervisor itself has seen the worker go beyond a limit.
+    /// The supervisor itself has seen the worker exceed a limit.
     Breached(Breach),
 }
 
@@ -246,7 +246,7 @@ fn wait(
         let mut fds =
             vec![PollFd::new(&control.0, PollFlags::IN), PollFd::from_borrowed_fd(watched, PollFlags::IN)];
         fds.extend(writer);
-        // An interrupted poll has nothing to report and is simply repeated.
+        // An interrupted poll reports nothing and is repeated.
         let _interrupted = poll(&mut fds, Some(&pause));
         let ready: Vec<bool> = fds.iter().map(|fd| !fd.revents().is_empty()).collect();
         drop(fds);
@@ -254,7 +254,7 @@ fn wait(
             return Woken::Ended;
         }
         match ready[0].then(|| control.0.read(&mut [0])) {
-            // It will close its side when it has waited long enough.
+            // The daemon closes its side when it has waited long enough.
             Some(Ok(1)) => ask(),
             Some(_) => return Woken::Ordered,
             None => {}
@@ -268,8 +268,8 @@ fn wait(
     }
 }
 
-/// Waits until the worker runs, and answers what to watch for its end. After an error something may still be
-/// running, which the caller has to end.
+/// Waits until the worker runs, and returns the descriptor to watch for its end. After an error a process may still
+/// run, which the caller has to end.
 fn started(fault: FailurePipe, pid: i32) -> Result<OwnedFd, SetupError> {
     let watched = || -> io::Result<OwnedFd> {
         let pid = Pid::from_raw(pid).ok_or(io::ErrorKind::NotFound)?;
@@ -281,16 +281,16 @@ fn started(fault: FailurePipe, pid: i32) -> Result<OwnedFd, SetupError> {
     Ok(watched)
 }
 
-/// Our names of the worker's output would keep its pipes open.
+/// Closes the supervisor's copies of the worker's output, which would keep its pipes open.
 fn let_go_of_the_output() -> io::Result<()> {
     let null = rustix::fs::open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?;
     sys::redirect(&null, 1)?;
     sys::redirect(&null, 2)
 }
 
-/// Ends a process, waits for it, and answers its raw status.
+/// Ends a process, waits for it, and returns its raw status.
 fn end(pid: i32) -> Option<i32> {
-    // Fails only for a process that has ended already, and that keeps its id until it is collected here.
+    // This fails only for a process that has ended already, and that keeps its id until it is collected here.
     let _ended = sys::signal(pid, libc::SIGKILL);
     let pid = Pid::from_raw(pid)?;
     let status = rustix::process::waitpid(Some(pid), rustix::process::WaitOptions::empty()).ok()??;
@@ -303,9 +303,9 @@ fn tier_ns(
     mut input: Input,
     mut handed: Handed,
 ) -> Result<Ended, SetupError> {
-    // First of all, so that a host without them is named as such, and nothing is put into its workspaces.
+    // This step is the first, so that the error names a host without namespaces, and no placeholder is put into its workspaces.
     step(plan, Step::Namespaces, || namespaces::attempt(libc::CLONE_NEWUSER))?;
-    // Removed again when this function is left, after everything inside has ended.
+    // The placeholders are removed at the end of this function, after all processes inside have ended.
     let placeholders = step(plan, Step::Placeholders, || MountStubs::put(plan, handed.spares.take()))?;
     let processes = limits::processes(plan).map_err(|e| SetupError::new(Step::Limits, e))?;
     let shares = Shares::among(handed.workers).map_err(|e| SetupError::new(Step::UserCounts, e))?;
@@ -342,7 +342,7 @@ fn tier_ns(
     let intact = || plan.lacks(Layer::Root) || placeholders.are_intact();
     let ask = || {
         if !plan.lacks(Layer::PidNamespace) {
-            // Fails only for a process that has ended.
+            // This fails only for a process that has ended.
             let _ended = sys::signal(first, sys::TIME_TO_END);
         }
     };
@@ -351,7 +351,7 @@ fn tier_ns(
     });
     // The kernel lets the first process of a namespace end only after all others in it.
     let own = end(first);
-    // Looked at once more: a worker could have made use of it and left before the last look.
+    // The paths are checked once more: a worker could have used a lost protection and ended before the last check.
     let woken = if intact() { woken } else { Woken::Breached(Breach::Protection) };
     let mut status = [0; 4];
     let workers = File::from(status_read).read_exact(&mut status).ok().map(|()| i32::from_le_bytes(status));
@@ -406,7 +406,7 @@ fn tier_ll(
     Ok(ended(family.workers_status(), woken, family.swept(), (&mut watch, group.as_ref())))
 }
 
-/// The worker's first process, or the first process of its namespaces.
+/// Forks the worker's first process, or the first process of its namespaces.
 fn fork_into(flags: i32, group: Option<&Group>) -> io::Result<Forked> {
     match group {
         Some(group) => sys::fork_into_group(flags, group.entrance()?),

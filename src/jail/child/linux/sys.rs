@@ -26,10 +26,10 @@ const FSOPEN_CLOEXEC: c_uint = 1;
 const FSMOUNT_CLOEXEC: c_uint = 1;
 const FSCONFIG_SET_STRING: c_uint = 1;
 const FSCONFIG_CMD_CREATE: c_uint = 6;
-/// libc has it in a type that is too narrow for it.
+/// libc has this flag in a type that is too narrow for it.
 const CLONE_INTO_CGROUP: u64 = 1 << 33;
 
-/// The kernel's `struct mount_attr`, which libc has for some C libraries only.
+/// The kernel's `struct mount_attr`, which libc has only for some C libraries.
 #[repr(C)]
 #[derive(Default)]
 struct MountAttr {
@@ -52,16 +52,16 @@ fn owned(result: c_long) -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-/// A path or word as the kernel wants it.
+/// Makes a path or word a C string, as the kernel needs it.
 pub(super) fn c_string(bytes: impl AsRef<[u8]>) -> io::Result<CString> {
     CString::new(bytes.as_ref()).map_err(io::Error::other)
 }
 
-/// Which of the two processes a fork has come back in.
+/// The process in which a fork has returned.
 pub(super) enum Forked {
     /// The process that the fork has made.
     Child,
-    /// The old one, with the id of the new one.
+    /// The old process, with the id of the new one.
     Parent(i32),
 }
 
@@ -74,7 +74,7 @@ pub(super) fn fork_into(flags: c_int) -> io::Result<Forked> {
     forked(pid)
 }
 
-/// The same, and the child is born into a control group.
+/// Forks likewise, with the child born into a control group.
 pub(super) fn fork_into_group(flags: c_int, group: impl AsFd) -> io::Result<Forked> {
     // SAFETY: all-zero arguments are valid and mean nothing; those that matter are set below.
     let mut args: libc::clone_args = unsafe { zeroed() };
@@ -99,17 +99,17 @@ pub(super) fn exit(code: c_int) -> ! {
     unsafe { libc::_exit(code) }
 }
 
-/// Makes descriptor `onto` another name of `fd`; it stays open over an exec.
+/// Makes descriptor `onto` a duplicate of `fd`; it stays open over an exec.
 pub(super) fn redirect(fd: impl AsFd, onto: RawFd) -> io::Result<()> {
     // SAFETY: plain numbers; `onto` is one of the three standard descriptors, which no object of ours owns.
     done(unsafe { libc::dup2(fd.as_fd().as_raw_fd(), onto) }).map(drop)
 }
 
-/// The socket that this process was given under a number when it was started, under another number that no
+/// Returns the socket that this process was given under a number when it was started, as another descriptor that no
 /// other part of this process knows.
 ///
 /// # Errors
-/// The system's, when nothing is open under that number, and `InvalidInput` when it is no local socket.
+/// The system's error, if no descriptor has that number, and `InvalidInput` if it is no local socket.
 pub fn inherited_socket(number: i32) -> io::Result<OwnedFd> {
     // SAFETY: plain numbers; the kernel makes a new descriptor, whatever the old one is.
     let fd = owned(unsafe { libc::fcntl(number, libc::F_DUPFD_CLOEXEC, 3) }.into())?;
@@ -126,14 +126,14 @@ pub(super) fn close_at_exec(first: c_uint) -> io::Result<()> {
         .map(drop)
 }
 
-/// Closes every descriptor from `first` on. For a process that from now on only waits and ends by [`exit`], so
-/// that nothing which owns one of them is used or dropped any more.
+/// Closes every descriptor from `first` on. Only for a process that from now on only waits and ends by [`exit`], so
+/// that no owner of such a descriptor is used or dropped any more.
 pub(super) fn close_from(first: c_uint) {
     // SAFETY: plain numbers; see above for those who own them.
     unsafe { libc::syscall(libc::SYS_close_range, first, c_uint::MAX, 0) };
 }
 
-/// Default disposition for every signal, and none of them blocked.
+/// Sets the default disposition for every signal, and unblocks all of them.
 pub(super) fn reset_signals() -> io::Result<()> {
     for signal in 1..=64 {
         // SAFETY: the default disposition runs no code of ours. Some numbers cannot be set; they are default.
@@ -145,37 +145,37 @@ pub(super) fn reset_signals() -> io::Result<()> {
     done(unsafe { libc::sigprocmask(libc::SIG_SETMASK, &raw const none, std::ptr::null_mut()) }).map(drop)
 }
 
-/// Writing to a pipe or socket without a reader becomes an error, as Rust has it, not the end of the process.
+/// Makes writing to a pipe or socket without a reader an error, as usual in Rust, instead of the end of the process.
 pub(super) fn ignore_broken_pipes() {
     // SAFETY: ignoring runs no code of ours, and this signal can be ignored.
     unsafe { libc::signal(libc::SIGPIPE, libc::SIG_IGN) };
 }
 
-/// A signal to one process; 0 only asks whether it could be sent.
+/// Sends a signal to one process; 0 only checks whether it could be sent.
 pub(super) fn signal(pid: i32, signal: c_int) -> io::Result<()> {
     // SAFETY: plain numbers; the callers name a process that they have started or found below themselves.
     done(unsafe { libc::kill(pid, signal) }).map(drop)
 }
 
-/// Kills every process that this one may signal, except itself. Only from inside a Landlock signal scope, where
-/// those are the jail's and no others.
+/// Kills every process that this one may signal, except itself. Only for use inside a Landlock signal scope, which
+/// contains the jail's processes and no others.
 pub(super) fn kill_everything_in_scope() {
     // SAFETY: plain numbers; the scope was proven to hold before a worker was started.
     unsafe { libc::kill(-1, libc::SIGKILL) };
 }
 
-/// Asks every process that this one may signal to end, except itself. Only from inside a Landlock signal
-/// scope, where those are the jail's and no others.
+/// Asks every process that this one may signal to end, except itself. Only for use inside a Landlock signal
+/// scope, which contains the jail's processes and no others.
 pub(super) fn ask_everything_in_scope() {
     // SAFETY: plain numbers; the scope was proven to hold before a worker was started.
     unsafe { libc::kill(-1, libc::SIGTERM) };
 }
 
-/// By which a supervisor tells the first process of a jail to pass on that it is time to end.
+/// The signal by which a supervisor orders the first process of a jail to ask all others to end.
 pub(super) const TIME_TO_END: c_int = libc::SIGUSR1;
 
-/// From now on, [`TIME_TO_END`] asks every other process to end. Only in the first process of a process
-/// namespace, where those are the jail's and no others.
+/// Makes [`TIME_TO_END`] ask every other process to end. Only for use in the first process of a process
+/// namespace, which contains the jail's processes and no others.
 pub(super) fn pass_on_the_end() {
     extern "C" fn ask_all(_signal: c_int) {
         // SAFETY: kill may be called here, and only the jail's processes can be seen from here. The interrupted code
@@ -191,7 +191,7 @@ pub(super) fn pass_on_the_end() {
     unsafe { libc::signal(TIME_TO_END, handler as libc::sighandler_t) };
 }
 
-/// Collects one ended child without waiting: its process id and its raw status.
+/// Collects one ended child without waiting; returns its process id and its raw status.
 pub(super) fn collect(pid: i32) -> io::Result<Option<(i32, c_int)>> {
     let mut status = 0;
     // SAFETY: `status` is valid for writing during the call.
@@ -201,7 +201,7 @@ pub(super) fn collect(pid: i32) -> io::Result<Option<(i32, c_int)>> {
     }
 }
 
-/// Waits for any child to end: its process id and its raw status.
+/// Waits for any child to end; returns its process id and its raw status.
 pub(super) fn wait_for_any() -> io::Result<(i32, c_int)> {
     let mut status = 0;
     // SAFETY: `status` is valid for writing during the call.
@@ -218,7 +218,7 @@ pub(super) fn make_mounts_private() -> io::Result<()> {
     done(result).map(drop)
 }
 
-/// A detached copy of the mount that an open directory or file is on, with what is mounted below it.
+/// Returns a detached copy of the mount that an open directory or file is on, with all mounts below it.
 pub(super) fn clone_mount(at: impl AsFd) -> io::Result<OwnedFd> {
     let flags = OPEN_TREE_CLONE | AT_RECURSIVE | libc::AT_EMPTY_PATH as c_uint | libc::O_CLOEXEC as c_uint;
     let fd = at.as_fd().as_raw_fd();
@@ -248,7 +248,7 @@ pub(super) fn attach_mount(mount: impl AsFd, onto: impl AsFd) -> io::Result<()> 
     done(unsafe { libc::syscall(libc::SYS_move_mount, from, empty, to, empty, flags) }).map(drop)
 }
 
-/// A new, detached file system.
+/// Makes a new, detached file system.
 pub(super) fn new_filesystem(
     kind: &CStr,
     options: &[(&CStr, CString)],
@@ -268,13 +268,13 @@ pub(super) fn new_filesystem(
     owned(unsafe { libc::syscall(libc::SYS_fsmount, fd, FSMOUNT_CLOEXEC, attributes) })
 }
 
-/// Takes away what is mounted at a path, now or when its last user has gone.
+/// Removes the mount at a path, now or when its last user has gone.
 pub(super) fn detach(path: &CStr) -> io::Result<()> {
     // SAFETY: a C string and a flag.
     done(unsafe { libc::umount2(path.as_ptr(), libc::MNT_DETACH) }).map(drop)
 }
 
-/// Names this host inside its own namespace.
+/// Sets this host's name inside its own namespace.
 pub(super) fn set_hostname(name: &CStr) -> io::Result<()> {
     // SAFETY: the pointer and the length describe the same C string.
     done(unsafe { libc::sethostname(name.as_ptr(), name.count_bytes()) }).map(drop)
@@ -292,21 +292,21 @@ pub(super) fn loopback_up(socket: impl AsFd) -> io::Result<()> {
     done(unsafe { libc::ioctl(fd, libc::SIOCSIFFLAGS as libc::Ioctl, &raw const request) }).map(drop)
 }
 
-/// Landlock's version on the running kernel; 0 where there is none.
+/// Returns Landlock's version on the running kernel; 0 if the kernel has no Landlock.
 pub(super) fn landlock_abi() -> i32 {
     // SAFETY: with a null attribute and this flag the call only answers a number.
     let abi = unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, 0_usize, 0_usize, 1_u32) };
     i32::try_from(abi).unwrap_or(0).max(0)
 }
 
-/// Whether this process leads its session. A leader in another process namespace has the number 0 here, which
+/// Checks whether this process leads its session. A leader in another process namespace has the number 0 here, which
 /// rustix does not expect.
 pub(super) fn leads_its_session() -> bool {
     // SAFETY: plain numbers.
     unsafe { libc::getsid(0) == libc::getpid() }
 }
 
-/// Bytes of a page of memory.
+/// Returns the bytes of a page of memory.
 pub(super) fn page_size() -> u64 {
     // SAFETY: asks for a number.
     u64::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096)
@@ -316,7 +316,7 @@ fn pointers(strings: &[CString]) -> Vec<*const libc::c_char> {
     strings.iter().map(|s| s.as_ptr()).chain([std::ptr::null()]).collect()
 }
 
-/// Executes an open program. Comes back only with an error.
+/// Executes an open program. Returns only with an error.
 pub(super) fn execute(program: impl AsFd, args: &[CString], environment: &[CString]) -> io::Error {
     let (args, environment) = (pointers(args), pointers(environment));
     let fd = program.as_fd().as_raw_fd();
@@ -328,7 +328,7 @@ pub(super) fn execute(program: impl AsFd, args: &[CString], environment: &[CStri
     io::Error::last_os_error()
 }
 
-/// Executes a script, whose interpreter has to open it by name. Comes back only with an error.
+/// Executes a script, whose interpreter has to open it by name. Returns only with an error.
 pub(super) fn execute_script(path: &Path, args: &[CString], environment: &[CString]) -> io::Error {
     let path = match c_string(path.as_os_str().as_bytes()) {
         Ok(path) => path,

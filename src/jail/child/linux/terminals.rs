@@ -1,7 +1,7 @@
-//! Terminals of the worker's own: an instance of the kernel's file system of them in which none of the host's is.
+//! The worker's own terminals: an instance of the kernel's file system for terminals that has none of the host's.
 //!
-//! Shells of agents ask for a pseudo terminal. A terminal that is made here has its number here and no name outside, and what
-//! the filter refuses of terminals, it refuses of these too.
+//! Shells of agents ask for a pseudo terminal. A terminal that is made here has its number here and no name outside, and the
+//! operations that the filter refuses on terminals are refused on these, too.
 #![forbid(unsafe_code)]
 
 use std::ffi::{CStr, CString};
@@ -11,13 +11,13 @@ use std::path::Path;
 
 use super::sys::{self, NOEXEC, NOSUID};
 
-/// Where they are.
+/// The folder of the terminals.
 pub(super) const FOLDER: &str = "/dev/pts";
 
-/// How many may be open at once. The kernel has some 3,000 for all that is not the host itself.
+/// How many may be open at once. The kernel has some 3,000 for all instances other than the host's own.
 const TERMINALS_MAX: u32 = 32;
 
-/// A new instance, not attached yet; `None` where the kernel has no terminals of this kind.
+/// Makes a new instance, not attached yet; `None` if the kernel has no terminals of this kind.
 pub(super) fn new_instance() -> io::Result<Option<OwnedFd>> {
     let option = |value: String| sys::c_string(value);
     let options: [(&CStr, CString); 3] = [

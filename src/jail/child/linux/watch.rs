@@ -1,4 +1,4 @@
-//! Checks a worker's limits while it runs: those for which the kernel has no wall of its own.
+//! Checks the limits of a running worker for which the kernel has no wall of its own.
 #![forbid(unsafe_code)]
 
 use std::collections::BTreeSet;
@@ -14,20 +14,20 @@ use crate::control::Breach;
 use crate::plan::{Plan, Tier};
 use crate::root::ResolvedPath;
 
-/// Ticks between two looks at all processes.
+/// The number of ticks between two checks of all processes.
 const TICKS_PER_LOOK: u32 = 10;
 
-/// Of every tick of a tenth of a second, the part that goes into looking at directories.
+/// The part of every tick (a tenth of a second) that goes into walking directories.
 const SHARE_OF_A_TICK: Duration = Duration::from_millis(5);
 
-/// The same where the kernel does not tell of new repositories.
+/// The same part if the kernel does not report new repositories.
 const SHARE_OF_A_TICK_DEAF: Duration = Duration::from_millis(25);
 
-/// The line about that in the report of the layers.
+/// The line about that case in the report of the layers.
 const DEAF: &str =
     "new repositories are looked for by walks alone, since inotify has no room for all folders";
 
-/// Looks after one worker.
+/// The watch of one worker.
 pub(super) struct Watch<'a> {
     plan: &'a Plan,
     ceiling: u64,
@@ -38,8 +38,8 @@ pub(super) struct Watch<'a> {
 }
 
 impl<'a> Watch<'a> {
-    /// Before the worker begins. `fixed` are directories that it cannot change; `scratch` is the folder for
-    /// temporary files, where that is one of the host's.
+    /// Begins the watch, before the worker runs. `fixed` are directories that it cannot change; `scratch` is the folder for
+    /// temporary files, if that is one of the host's.
     pub(super) fn new(
         plan: &'a Plan,
         ceiling: u64,
@@ -48,11 +48,11 @@ impl<'a> Watch<'a> {
     ) -> io::Result<Self> {
         let limits = &plan.limits;
         let writable: Vec<PathBuf> = plan.writable.iter().map(|place| place.path().to_path_buf()).collect();
-        // One inside of another is walked with it.
+        // A directory inside of another one is walked with that one.
         let outermost =
             |path: &&PathBuf| !writable.iter().any(|other| *path != other && path.starts_with(other));
         let roots: Vec<PathBuf> = writable.iter().filter(outermost).cloned().collect();
-        // A kept home has the bound of temporary files, among which other homes are.
+        // A kept home has the bound of temporary files, to which other homes belong.
         let kept_home = plan.kept_home.as_ref().map(ResolvedPath::path);
         let temporary = scratch
             .or(kept_home)
@@ -77,7 +77,7 @@ impl<'a> Watch<'a> {
         })
     }
 
-    /// To be called ten times a second. Answers why the worker has to end, if it has to.
+    /// Checks the limits; must be called ten times a second. Returns the reason why the worker has to end, if it has to.
     pub(super) fn tick(&mut self) -> Option<Breach> {
         self.ticks = self.ticks.wrapping_add(1);
         self.workspace.hear();
@@ -104,12 +104,12 @@ impl<'a> Watch<'a> {
         (usage.resident_bytes > most && process_tree::proportional_bytes() > most).then_some(Breach::Memory)
     }
 
-    /// What there is to say of how the worker is watched.
+    /// Returns the line about the watch for the report of the layers, if there is one.
     pub(super) fn layer(&self) -> Option<String> {
         self.workspace.is_deaf().then(|| DEAF.to_owned())
     }
 
-    /// After the worker's end: what it took too much of since the look before.
+    /// Checks the limits once more after the worker's end.
     pub(super) fn last_look(&mut self) -> Option<Breach> {
         let space = self.workspace.last_look();
         if self.workspace.has_one_more_repository() {
@@ -118,7 +118,7 @@ impl<'a> Watch<'a> {
         space.map(Breach::Space)
     }
 
-    /// Whether the worker was seen with as many processes as it may have, so that it could not start more.
+    /// Checks whether the worker was seen with as many processes as it may have, so that it could not start more.
     pub(super) fn processes_reached(&self) -> bool {
         self.processes_reached
     }
@@ -126,7 +126,7 @@ impl<'a> Watch<'a> {
     fn has_all_processes(&self, tasks: u64) -> bool {
         match self.plan.tier {
             Tier::Ns => tasks >= self.ceiling,
-            // Others of this user count as well. They are counted only when the worker's own are many.
+            // Other processes of this user count as well. They are counted only when the worker's own are many.
             Tier::Ll | Tier::Job => {
                 tasks.saturating_mul(2) >= u64::from(self.plan.limits.processes)
                     && process_tree::tasks_of_this_user().is_ok_and(|all| all >= self.ceiling)

@@ -18,16 +18,16 @@ use crate::launch::{Exit, ExitReason};
 use crate::output::{LiveOutput, Stream};
 use provost_base::limits::JAIL_END_MS_MAX;
 
-/// Between two looks at what a worker uses.
+/// The time between two checks of a worker's use.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
-/// Between two looks whether all have ended that were told to.
+/// The time between two checks whether all processes have ended after the order.
 const END_EVERY: Duration = Duration::from_millis(5);
 
-/// The signal that stands on every system for an end for want of processor time: SIGXCPU.
+/// The signal that means, on every system, an end for lack of processor time: SIGXCPU.
 const OUT_OF_TIME: i32 = 24;
 
-/// Follows one worker. When it is dropped, the job is closed, and with it all processes of the worker end.
+/// Follows one worker. Dropping it closes the job, and with it ends all processes of the worker.
 pub(super) struct Keeper {
     job: Job,
     pid: u32,
@@ -43,7 +43,7 @@ pub(super) struct Keeper {
 }
 
 impl Keeper {
-    /// Begins to read what the worker says, and to wait for its end. Within the runtime.
+    /// Begins to read the worker's output, and to wait for its end. Must be called within the runtime.
     pub(super) fn new(
         built: Built,
         limits: Limits,
@@ -75,16 +75,16 @@ impl Keeper {
         })
     }
 
-    /// Until nothing of the worker is left and everything that it said is there.
+    /// Runs until no process of the worker is left and its output is complete.
     pub(super) async fn keep(mut self) -> Exit {
         let reason = self.reason().await;
         let swept = self.end().await;
         for reader in std::mem::take(&mut self.readers) {
-            // Something else may have got hold of the other end; it is not waited for.
+            // Another process may have got hold of the other end; the reader does not wait for that one.
             let _late = timeout(Duration::from_millis(JAIL_END_MS_MAX), reader).await;
         }
         let scratch = self.scratch;
-        // Only the end of the runtime keeps it from being done; then it is left behind.
+        // Only the end of the runtime prevents the removal; the folder is left behind then.
         let _removed = tokio::task::spawn_blocking(move || drop(scratch)).await;
         Exit { reason, swept, processes_reached: self.processes_reached }
     }
@@ -132,7 +132,7 @@ impl Keeper {
         looked.ok().flatten().map(ExitReason::OverSpace)
     }
 
-    /// Takes note of the limits that were met; whether that of all memory is among them.
+    /// Notes the limits that the job has met. Returns whether the limit of all memory is among them.
     fn met(&mut self) -> bool {
         let mut memory = false;
         for limit in self.job.met() {
@@ -145,7 +145,7 @@ impl Keeper {
         memory
     }
 
-    /// Ends everything that still runs, and waits until nothing does. How many outlived the first.
+    /// Ends all running processes, and waits until none is left. Returns how many outlived the first one.
     async fn end(&mut self) -> u32 {
         let until = Instant::now() + Duration::from_millis(JAIL_END_MS_MAX);
         let mut swept = None;
@@ -173,7 +173,7 @@ impl Keeper {
     }
 }
 
-/// Takes everything that comes from a worker, in a thread of its own. Tells when nothing will.
+/// Reads one output stream of a worker, in a thread of its own. The receiver hears of the end of the stream.
 fn reader(mut from: PipeReader, stream: Stream, to: LiveOutput) -> io::Result<oneshot::Receiver<()>> {
     let (done, ended) = oneshot::channel();
     let runtime = Runtime::current();

@@ -1,8 +1,8 @@
-//! Workers on Windows: tier `job`, kept by a job object and a token that is restricted for writing.
+//! Workers on Windows: tier `job`, enforced by a job object and a token that is restricted for writing.
 //!
-//! There is no supervisor: the daemon makes both, starts the program stopped, makes sure that it has them,
-//! and lets it begin. When the daemon ends, the job is closed, and everything in it ends. What stays open in
-//! this tier stands in [`OPEN_IN_JOB`](crate::OPEN_IN_JOB); plans of other tiers are refused.
+//! There is no supervisor: the daemon makes both, starts the program stopped, makes sure that they hold it,
+//! and lets it begin. When the daemon ends, the job is closed, and all its processes end. The known gaps of
+//! this tier are listed in [`OPEN_IN_JOB`](crate::OPEN_IN_JOB); plans of other tiers are refused.
 
 mod keep;
 mod scratch;
@@ -34,8 +34,8 @@ use crate::plan::{Network, Plan, Tier};
 use crate::root::{find_place, resolve_program};
 use provost_system::Token;
 
-/// With this in the environment, programs built for debugging run workers although the token does not confine
-/// them: for tests where nothing else can be had. Others do not look at it.
+/// With this in the environment, programs built for debugging run workers even if the token does not confine
+/// them: for tests on machines that offer no better one. Other programs ignore it.
 const UNRESTRICTED: &str = "PROVOST_TEST_UNRESTRICTED_JOBS";
 
 /// The null device, which a worker without input reads.
@@ -53,7 +53,7 @@ pub(crate) async fn start(
         let plan = plan.clone();
         tokio::task::spawn_blocking(move || build(&plan, &request, descriptors))
     };
-    // Only a panic, or the end of the runtime, keeps it from an answer.
+    // Only a panic, or the end of the runtime, prevents an answer.
     let built = built.await.map_err(|e| SetupError::new(Step::Supervisor, e))??;
     let (stop, stopped) = oneshot::channel();
     let (tell, exit) = told::channel(None);
@@ -69,7 +69,7 @@ pub(crate) async fn start(
     Ok(Running { supervisor: pid, layers, output, stop: Some(stop), exit, outlets: Vec::new() })
 }
 
-/// A worker that runs, and what is to be kept as long as it does.
+/// A running worker, with the handles that must stay open while it runs.
 struct Built {
     process: Process,
     pid: u32,
@@ -80,7 +80,7 @@ struct Built {
     layers: Vec<String>,
 }
 
-/// Walks through the steps of [`Step::all`]. Nothing of the worker has run when one of them fails.
+/// Goes through the steps of [`Step::all`]. If one of them fails, no step of the worker has run.
 fn build(plan: &Plan, request: &[u8], descriptors: Vec<Handle>) -> Result<Built, SetupError> {
     step(plan, Step::System, || fits(plan))?;
     let (input, feed) = step(plan, Step::Input, || input(request, descriptors))?;
@@ -99,7 +99,7 @@ fn build(plan: &Plan, request: &[u8], descriptors: Vec<Handle>) -> Result<Built,
     let (streams, ends) = step(plan, Step::Fork, || pipes(input))?;
     let started = step(plan, Step::Execute, || worker(plan, &token, &scratch, &ends))?;
     drop(ends);
-    // From here on it is there, though it has not begun: it must not be left behind.
+    // From here on the process exists, though it has not begun: an error must not leave it behind.
     let held = hold(plan, &job, &token, &started);
     let begun = held.and_then(|layers| {
         let begun = step(plan, Step::Limits, || started.begin());
@@ -111,14 +111,14 @@ fn build(plan: &Plan, request: &[u8], descriptors: Vec<Handle>) -> Result<Built,
             Ok(Built { process, pid, job, streams, ground, scratch, layers })
         }
         Err(error) => {
-            // Closing the job ends it as well; so does this, should it not be in there.
+            // Closing the job ends the process as well; this also ends one that is not in the job.
             let _ended = job.end(sys::KILLED);
             Err(error)
         }
     }
 }
 
-/// One step of the way to a worker.
+/// Does one step on the way to a worker.
 fn step<T, E: ToString>(
     plan: &Plan,
     step: Step,
@@ -147,7 +147,7 @@ fn fits(plan: &Plan) -> Result<(), String> {
     Ok(())
 }
 
-/// Directories are what they were when the task was accepted, and were made to be changed.
+/// Checks that the directories are those of the time when the task was accepted, and were made for workers.
 fn sources(plan: &Plan) -> Result<(), String> {
     for place in plan.writable.iter().chain(&plan.read_only) {
         let found = find_place(place.path()).map_err(|e| e.to_string())?;
@@ -158,7 +158,7 @@ fn sources(plan: &Plan) -> Result<(), String> {
     Ok(())
 }
 
-/// The token, tried; with it the worker can change its own folders.
+/// Makes the token and tries it; with it the worker can change its own folders.
 fn restricted(plan: &Plan, user: &str, scratch: &Scratch) -> Result<WriteRestricted, String> {
     let folders = plan.writable.iter().map(|place| place.path()).chain([scratch.path()]);
     let identities: Vec<String> = folders.map(folder_identity).collect();
@@ -169,12 +169,12 @@ fn restricted(plan: &Plan, user: &str, scratch: &Scratch) -> Result<WriteRestric
     Ok(token)
 }
 
-/// Whether a token that does not confine is good enough. Never, in programs as they are released.
+/// Checks whether a token that does not confine is accepted. Never true in released programs.
 fn unrestricted(plan: &Plan) -> bool {
     cfg!(debug_assertions) && (plan.lacks(Layer::Token) || std::env::var_os(UNRESTRICTED).is_some())
 }
 
-/// Starts the program, stopped.
+/// Starts the program, stopped before its first step.
 fn worker(
     plan: &Plan,
     token: &WriteRestricted,
@@ -188,7 +188,7 @@ fn worker(
     started.map_err(|e| format!("{}: {e}", program.display()))
 }
 
-/// Puts it into the job and makes sure that it has its token. What holds it then, in words.
+/// Puts the process into the job and checks its token. Returns the layers that hold it, in words.
 fn hold(
     plan: &Plan,
     job: &Job,
@@ -201,13 +201,13 @@ fn hold(
         false => step(plan, Step::Token, || token.is_of(started.handle())).map(|()| "write-restricted token"),
     });
     if taken.is_err() {
-        // It is in no job, perhaps, and would wait for ever.
+        // The process may be in no job, and would wait for ever.
         started.kill();
     }
     Ok(vec!["job object".into(), taken?.into(), "handle list".into()])
 }
 
-/// What the worker reads, and who writes that.
+/// Returns the worker's standard input, and the feed that writes to it.
 fn input(request: &[u8], mut descriptors: Vec<Handle>) -> io::Result<(OwnedHandle, Feed)> {
     if let Some(handed) = descriptors.pop() {
         return Ok((handed, Feed(None)));
@@ -222,19 +222,19 @@ fn input(request: &[u8], mut descriptors: Vec<Handle>) -> io::Result<(OwnedHandl
     }
 }
 
-/// Bytes that a worker is to read.
+/// The bytes for a worker's standard input, with the end of the pipe.
 struct Feed(Option<(PipeWriter, Vec<u8>)>);
 
 impl Feed {
-    /// Writes them, in a thread of its own: the worker may take its time.
+    /// Writes the bytes in a thread of its own, since the worker may be slow to read.
     fn begin(self) {
         let Some((mut writer, bytes)) = self.0 else { return };
-        // A worker that does not want them has closed its end; one that has ended closes it, too.
+        // A worker that does not read them has closed its end; so has one that has ended.
         std::thread::spawn(move || writer.write_all(&bytes));
     }
 }
 
-/// Our ends of its output, and its own three.
+/// Makes the pipes: our ends of the worker's output, and its own three handles.
 fn pipes(input: OwnedHandle) -> io::Result<([PipeReader; 2], [OwnedHandle; 3])> {
     let ((out, out_end), (err, err_end)) = (io::pipe()?, io::pipe()?);
     let ends = [inheritable(input)?, inheritable(out_end.into())?, inheritable(err_end.into())?];
@@ -244,13 +244,13 @@ fn pipes(input: OwnedHandle) -> io::Result<([PipeReader; 2], [OwnedHandle; 3])> 
 /// Makes a folder that a worker of tier `job` may change, with all that will be in it.
 ///
 /// # Errors
-/// What the system says; also when there is something of this name.
+/// The system's error; also if a file with this name exists.
 pub fn make_worker_folder(path: &Path) -> io::Result<()> {
     let user = Token::of_this_process()?.user()?;
     make_folder(path, &folder_descriptor(&user, &folder_identity(path)))
 }
 
-/// Makes what a worker is held by, and tries it.
+/// Makes a job object and a token to try whether the host has them.
 pub(crate) fn host_facts() -> Facts {
     let object = Job::new(&job_limits(&Limits::default())).map(drop).map_err(|e| e.to_string());
     Facts { job: Some(JobFacts { object, token: tried() }), ..Facts::default() }

@@ -1,4 +1,4 @@
-//! The private folder of a worker: its home and its temporary files.
+//! The private folder of a worker, with its home and its temporary files.
 #![forbid(unsafe_code)]
 
 use std::fs;
@@ -9,11 +9,11 @@ use super::sys::make_folder;
 use crate::home::HomeFile;
 use crate::job::{folder_descriptor, folder_identity};
 
-/// The folder. Removed when dropped.
+/// The folder, removed when it is dropped.
 pub(super) struct Scratch(PathBuf);
 
 impl Scratch {
-    /// A new one, among the user's temporary files.
+    /// Makes a new folder among the user's temporary files.
     pub(super) fn new(user: &str) -> io::Result<Self> {
         let mut random = [0; 16];
         getrandom::fill(&mut random).map_err(io::Error::other)?;
@@ -27,12 +27,12 @@ impl Scratch {
         Ok(made)
     }
 
-    /// The absolute path of the folder.
+    /// Returns the absolute path of the folder.
     pub(super) fn path(&self) -> &Path {
         &self.0
     }
 
-    /// Puts files into the home.
+    /// Writes files into the home.
     pub(super) fn fill(&self, files: &[HomeFile]) -> io::Result<()> {
         for file in files {
             let path = self.0.join("home").join(file.path().as_str());
@@ -47,7 +47,7 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // Links are removed and not followed.
+        // The removal follows no link.
         if let Err(err) = fs::remove_dir_all(&self.0) {
             tracing::warn!(%err, path = %self.0.display(), "a worker's private folder was not removed");
         }

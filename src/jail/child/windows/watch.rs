@@ -9,7 +9,7 @@ use crate::bounds::{Limits, Space};
 use crate::plan::Plan;
 use provost_base::limits::SURVEY_DEPTH_MAX;
 
-/// What a worker may change, and how large it was.
+/// The folders that a worker may change, and their size at the start.
 #[derive(Clone, Debug)]
 pub(super) struct Ground {
     folders: Vec<PathBuf>,
@@ -17,18 +17,18 @@ pub(super) struct Ground {
     before: Amount,
 }
 
-/// How many bytes and files there are.
+/// A number of bytes and files.
 #[derive(Clone, Copy, Default, Debug)]
 struct Amount {
     bytes: u64,
     entries: u64,
 }
 
-/// Folders in folders, more than are looked into.
+/// There are more levels of folders than are looked into.
 struct TooDeep;
 
 impl Ground {
-    /// As it is now. Blocking.
+    /// Measures the folders as they are now. Blocking.
     pub(super) fn of(plan: &Plan, scratch: &Path) -> io::Result<Self> {
         let folders: Vec<PathBuf> = plan.writable.iter().map(|place| place.path().to_path_buf()).collect();
         let before =
@@ -36,7 +36,7 @@ impl Ground {
         Ok(Self { folders, scratch: scratch.to_path_buf(), before })
     }
 
-    /// Which bound it is beyond now. Blocking.
+    /// Returns the bound that is exceeded now. Blocking.
     pub(super) fn beyond(&self, limits: &Limits) -> Option<Space> {
         let (Ok(now), Ok(temporary)) = (total(&self.folders), amount(&self.scratch)) else {
             return Some(Space::Depth);
@@ -61,7 +61,7 @@ fn total(folders: &[PathBuf]) -> Result<Amount, TooDeep> {
     })
 }
 
-/// What lies below a folder. What cannot be read has gone, or is ours to remove anyway; links are not followed.
+/// Measures the files below a folder. Files that cannot be read are gone, or ours to remove anyway; links are not followed.
 fn amount(folder: &Path) -> Result<Amount, TooDeep> {
     let mut found = Amount::default();
     let mut left = vec![(folder.to_path_buf(), 0)];

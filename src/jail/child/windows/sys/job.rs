@@ -1,4 +1,4 @@
-//! Job objects: what holds a worker's processes together, and to their limits.
+//! Job objects, which hold a worker's processes together and to their limits.
 
 use std::io;
 use std::os::windows::io::{AsRawHandle as _, BorrowedHandle, FromRawHandle as _, OwnedHandle};
@@ -24,10 +24,10 @@ use windows_sys::Win32::System::SystemServices::{
 
 use crate::JobLimits;
 
-/// Messages that are looked at in one go: more tell nothing new.
+/// How many messages are read in one go: more tell nothing new.
 const MESSAGES_MAX: usize = 100_000;
 
-/// No window of others, no clipboard, no desktops, no settings of the system, no atoms of others, no logging
+/// The restrictions: no windows of others, no clipboard, no desktops, no system settings, no atoms of others, no logging
 /// off.
 const NO_DESKTOP: u32 = JOB_OBJECT_UILIMIT_HANDLES
     | JOB_OBJECT_UILIMIT_READCLIPBOARD
@@ -41,22 +41,22 @@ const NO_DESKTOP: u32 = JOB_OBJECT_UILIMIT_HANDLES
 /// A limit that processes of a job have met.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in super::super) enum Limit {
-    /// All of them together wanted more memory.
+    /// All processes together wanted more memory.
     Memory,
-    /// One more was to be started.
+    /// One more process was to be started.
     Processes,
     /// This process had no processor time left.
     Time(u32),
 }
 
-/// How many processes a job has.
+/// The numbers of a job.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in super::super) struct Seen {
-    /// Processes that run in it at the moment.
+    /// The processes that run in the job at the moment.
     pub(in super::super) active: u32,
 }
 
-/// A job object. When it is closed, and so when this process ends in whatever way, everything in it ends.
+/// A job object. Closing it ends all processes in it; the end of this process closes it in every case.
 #[derive(Debug)]
 pub(in super::super) struct Job {
     job: OwnedHandle,
@@ -64,12 +64,12 @@ pub(in super::super) struct Job {
 }
 
 impl Job {
-    /// With these limits, nothing in it yet.
+    /// Makes an empty job with these limits.
     pub(in super::super) fn new(limits: &JobLimits) -> io::Result<Self> {
         let made = Self { job: create()?, port: port()? };
         let mut most = JOBOBJECT_EXTENDED_LIMIT_INFORMATION::default();
         let basic = &mut most.BasicLimitInformation;
-        // No breaking away: that would be a flag of its own. A crash ends a process and shows no window.
+        // Breaking away would need a flag of its own. A crash ends a process and shows no window.
         basic.LimitFlags = JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE
             | JOB_OBJECT_LIMIT_DIE_ON_UNHANDLED_EXCEPTION
             | JOB_OBJECT_LIMIT_ACTIVE_PROCESS
@@ -105,7 +105,7 @@ impl Job {
         if set == 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
     }
 
-    /// Puts a process into it, with all that it will start, and makes sure.
+    /// Puts a process into the job, with all its later children, and checks that it is there.
     #[expect(unsafe_code, reason = "no safe words for jobs")]
     pub(in super::super) fn take(&self, process: BorrowedHandle<'_>) -> io::Result<()> {
         // SAFETY: both handles are open for as long as they are borrowed.
@@ -123,7 +123,7 @@ impl Job {
         }
     }
 
-    /// Ends everything in it.
+    /// Ends all processes in the job.
     #[expect(unsafe_code, reason = "no safe words for jobs")]
     pub(in super::super) fn end(&self, code: u32) -> io::Result<()> {
         // SAFETY: the handle is open for as long as `self`.
@@ -133,7 +133,7 @@ impl Job {
         }
     }
 
-    /// How many processes there are.
+    /// Returns the number of processes in the job.
     #[expect(unsafe_code, reason = "no safe words for jobs")]
     pub(in super::super) fn look(&self) -> io::Result<Seen> {
         let mut found = JOBOBJECT_BASIC_ACCOUNTING_INFORMATION::default();
@@ -150,7 +150,7 @@ impl Job {
         if asked == 0 { Err(io::Error::last_os_error()) } else { Ok(Seen { active: found.ActiveProcesses }) }
     }
 
-    /// The limits that were met since it was asked last. Does not wait.
+    /// Returns the limits that were met since the last call. Does not wait.
     pub(in super::super) fn met(&self) -> Vec<Limit> {
         let mut met = Vec::new();
         for _ in 0..MESSAGES_MAX {

@@ -1,4 +1,4 @@
-//! What is asked of Windows for a jail, one subject per file, each call behind a safe function.
+//! The calls to Windows that a jail needs, one subject for each file, each call behind a safe function.
 
 mod job;
 mod process;
@@ -10,5 +10,5 @@ pub(super) use process::{Process, Started, inheritable, spawn};
 pub(super) use text::make_folder;
 pub(super) use token::WriteRestricted;
 
-/// The exit code of a process that was ended, as a shell has it.
+/// The exit code of a process that was killed, as a shell reports it.
 pub(super) const KILLED: u32 = 137;

@@ -1,4 +1,4 @@
-//! A process that has not begun yet, with another token and three handles.
+//! A process that has not begun yet, with a token other than ours and three handles.
 
 use std::io;
 use std::os::windows::io::{
@@ -19,7 +19,7 @@ use super::KILLED;
 use super::text::{wide, wide_path};
 use super::token::WriteRestricted;
 
-/// The program, as it is to be started.
+/// A program that is started and has not begun.
 pub(in super::super) struct Started {
     /// The handle of the process, which has not run a step.
     pub(in super::super) process: OwnedHandle,
@@ -45,7 +45,7 @@ impl Started {
 pub(in super::super) struct Process(OwnedHandle);
 
 impl Process {
-    /// Waits for its end, and tells its exit code. Blocking.
+    /// Waits for the end of the process, and returns its exit code. Blocking.
     #[expect(unsafe_code, reason = "the standard library waits only for processes that it has started")]
     pub(in super::super) fn wait(&self) -> io::Result<i32> {
         // SAFETY: the handle is open for as long as `self` is borrowed.
@@ -59,7 +59,7 @@ impl Process {
     }
 }
 
-/// Lets a handle be inherited by a process that names it.
+/// Makes a handle inheritable for a process that names it.
 #[expect(unsafe_code, reason = "no safe word for it")]
 pub(in super::super) fn inheritable(handle: OwnedHandle) -> io::Result<OwnedHandle> {
     let flag = HANDLE_FLAG_INHERIT;
@@ -70,8 +70,8 @@ pub(in super::super) fn inheritable(handle: OwnedHandle) -> io::Result<OwnedHand
     }
 }
 
-/// Starts a program with a token, and stops it before its first step. It has the three handles (which are
-/// inheritable, and three different ones), a console without a window, and nothing else of us.
+/// Starts a program with a token, and stops it before its first step. It has the three handles (which must be
+/// inheritable and different), a console without a window, and inherits no other handle.
 #[expect(unsafe_code, reason = "the standard library starts processes with our own token alone")]
 pub(in super::super) fn spawn(
     token: &WriteRestricted,
@@ -128,20 +128,20 @@ pub(in super::super) fn spawn(
 }
 
 impl Started {
-    /// Ends it before it has begun.
+    /// Ends the process before it has begun.
     #[expect(unsafe_code, reason = "the standard library ends only processes that it has started")]
     pub(in super::super) fn kill(&self) {
         // SAFETY: the handle is open for as long as `self`. One that cannot be ended is stopped for ever.
         unsafe { TerminateProcess(self.process.as_raw_handle(), KILLED) };
     }
 
-    /// For those who look at it before it begins.
+    /// Returns the handle, for checks before the process begins.
     pub(in super::super) fn handle(&self) -> BorrowedHandle<'_> {
         self.process.as_handle()
     }
 }
 
-/// What a process gets at its start besides the usual: the handles that it inherits, and no others.
+/// The attributes of a new process: the handles that it inherits, and no others.
 struct Attributes(Vec<u64>);
 
 impl Attributes {

@@ -1,4 +1,4 @@
-//! Identities, paths and folders, made from the text that stands for them.
+//! Identities, paths and folders, made from their textual forms.
 
 use std::io;
 use std::path::Path;
@@ -11,21 +11,21 @@ use windows_sys::Win32::Storage::FileSystem::CreateDirectoryW;
 
 use provost_system::SecurityDescriptor;
 
-/// Text with its end.
+/// Returns a text with the terminating null.
 pub(super) fn wide(text: &str) -> io::Result<U16CString> {
     U16CString::from_str(text).map_err(io::Error::other)
 }
 
-/// A path with its end.
+/// Returns a path with the terminating null.
 pub(super) fn wide_path(path: &Path) -> io::Result<U16CString> {
     U16CString::from_os_str(path).map_err(io::Error::other)
 }
 
-/// An identity (SID) that the system has made from its text, and takes back when this is dropped.
+/// An identity (SID) that the system has made from its text, and frees when this is dropped.
 pub(super) struct Sid(PSID);
 
 impl Sid {
-    /// From `S-1-...`.
+    /// Makes an identity from text of the form `S-1-...`.
     #[expect(unsafe_code, reason = "the system hands out identities as pointers")]
     pub(super) fn of(text: &str) -> io::Result<Self> {
         let text = wide(text)?;
@@ -37,12 +37,12 @@ impl Sid {
         }
     }
 
-    /// For calls that read it while `self` is there.
+    /// Returns the pointer, for calls that read the identity while `self` exists.
     pub(super) fn as_ptr(&self) -> PSID {
         self.0
     }
 
-    /// How many bytes it has.
+    /// Returns the length of the identity in bytes.
     #[expect(unsafe_code, reason = "the system counts them")]
     pub(super) fn bytes(&self) -> u32 {
         // SAFETY: the identity was made by the system and is there for as long as `self`.
@@ -58,7 +58,7 @@ impl Drop for Sid {
     }
 }
 
-/// Makes a folder that has this descriptor from its first moment.
+/// Makes a folder that has this security descriptor from its first moment.
 #[expect(unsafe_code, reason = "the standard library makes folders without descriptors")]
 pub(in super::super) fn make_folder(path: &Path, descriptor: &str) -> io::Result<()> {
     let (path, descriptor) = (wide_path(path)?, SecurityDescriptor::of(descriptor)?);

@@ -1,4 +1,4 @@
-//! A token with which its process can write only where it is permitted to.
+//! A token with which a process can write only in permitted places.
 
 use std::fs::{self, OpenOptions};
 use std::io;
@@ -20,11 +20,11 @@ use super::text::Sid;
 use crate::job::object_descriptor;
 use provost_system::SecurityDescriptor;
 
-/// The group of all users. No program can do without what this group may write, such as the null device.
+/// The group of all users. Every program needs to write where this group may, such as to the null device.
 const EVERYBODY: &str = "S-1-1-0";
 /// The identity of the low integrity level.
 const LOW: &str = "S-1-16-4096";
-/// The last part of the same.
+/// The last part of that identity.
 const LOW_LEVEL: u32 = 0x1000;
 
 /// A token that is restricted for writing and of low integrity.
@@ -34,8 +34,8 @@ pub(in super::super) struct WriteRestricted {
 }
 
 impl WriteRestricted {
-    /// Our own token, without privileges, of low integrity, and restricted for writing to these identities,
-    /// everybody, and our logon, to whom the desktop belongs.
+    /// Makes a token from our own: without privileges, of low integrity, and restricted for writing to these identities,
+    /// everybody, and our logon, which owns the desktop.
     pub(in super::super) fn new(user: &str, identities: &[String]) -> io::Result<Self> {
         let own = open_own()?;
         let groups = Answer::about(&own, TokenGroups)?;
@@ -54,12 +54,12 @@ impl WriteRestricted {
         Ok(Self { token, restrictions: restricting.len() as u32 })
     }
 
-    /// To start a process with.
+    /// Returns the handle to start a process with.
     pub(in super::super) fn handle(&self) -> HANDLE {
         self.token.as_raw_handle()
     }
 
-    /// Whether a process has this token and it is what it should be.
+    /// Checks that a process has this token, with all its restrictions.
     pub(in super::super) fn is_of(&self, process: BorrowedHandle<'_>) -> Result<(), String> {
         let token = open(process.as_raw_handle(), TOKEN_QUERY).map_err(|e| e.to_string())?;
         let restrictions = Answer::about(&token, TokenRestrictedSids).map_err(|e| e.to_string())?;
@@ -72,14 +72,14 @@ impl WriteRestricted {
         }
     }
 
-    /// Tries it: a thread with this token makes a file `inside`, and does not make one `outside`, where we
+    /// Tries the token: a thread with it can make a file `inside`, and cannot make one `outside`, where this process
     /// could.
     pub(in super::super) fn confines(&self, inside: &Path, outside: &Path) -> Result<(), String> {
         let name = inside.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let outside = outside.join(format!("{name}.probe"));
         let inside = inside.join(format!("{name}.probe"));
         let tried = std::thread::scope(|scope| {
-            // A thread of its own: whatever happens, nothing else goes on with this token.
+            // The thread is made for this, so that nothing else can go on with the token.
             scope.spawn(|| self.make_two(&inside, &outside)).join()
         });
         let _made = fs::remove_file(&inside);
@@ -158,7 +158,7 @@ fn restricted(own: &OwnedHandle, to: &[SID_AND_ATTRIBUTES]) -> io::Result<OwnedH
     Ok(unsafe { OwnedHandle::from_raw_handle(token) })
 }
 
-/// Takes the token down to low integrity, from which nothing of the user's can be written or looked into.
+/// Lowers the token to low integrity, which can neither write to the user's objects nor look into them.
 #[expect(unsafe_code, reason = "no safe word for it")]
 fn lower(token: &OwnedHandle) -> io::Result<()> {
     let low = Sid::of(LOW)?;
@@ -172,7 +172,7 @@ fn lower(token: &OwnedHandle) -> io::Result<()> {
     if set == 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Lets the worker's processes use what the others of them make.
+/// Lets the worker's processes use the objects that others of them make.
 #[expect(unsafe_code, reason = "no safe word for it")]
 fn share_objects(token: &OwnedHandle, user: &str, identities: &[String]) -> io::Result<()> {
     let descriptor = SecurityDescriptor::of(&object_descriptor(user, identities))?;
@@ -196,10 +196,10 @@ fn integrity(token: &OwnedHandle) -> io::Result<u32> {
     })
 }
 
-/// What the kernel has said about a token, placed so that structures with pointers may lie at its beginning.
+/// The kernel's answer about a token, aligned so that structures with pointers may lie at its beginning.
 struct Answer(Vec<u64>);
 
-/// Bytes of the longest answer that is taken: a user with more groups than fit has other troubles.
+/// Bytes of the longest answer that is accepted, which has room for the groups of any usual user.
 const ANSWER_BYTES_MAX: u32 = 1 << 16;
 
 impl Answer {
@@ -221,7 +221,7 @@ impl Answer {
         if asked == 0 { Err(io::Error::last_os_error()) } else { Ok(Self(answer)) }
     }
 
-    /// Of an answer about groups. The identities lie in the answer.
+    /// Returns the entries of an answer about groups. The identities lie in the answer.
     #[expect(unsafe_code, reason = "the list's length stands before it")]
     fn groups(&self) -> &[SID_AND_ATTRIBUTES] {
         let groups: *const TOKEN_GROUPS = self.0.as_ptr().cast();
