@@ -7,7 +7,8 @@ use super::resolve::{Resolver, Value};
 use provost_syntax::{ELSEWHERE, Given, HOLDS, Kind, TAKEN_OUT};
 
 impl<'g> Resolver<'g> {
-    /// What a call of a member leads to, on an instance of a class whose name is known; whether that is a guess.
+    /// What a call of a member leads to, on an instance of a class whose name is known; whether that is a guess. Where the code of a
+    /// class is guessed for what an interface declares, the declaration is noted.
     pub(super) fn of_instance(&mut self, one: &Use, written: &str, class: Option<Value>) -> (Target, bool) {
         let name = self.outline.word(one.name);
         if self.outline.language.has_typed_members() && class.is_some_and(|it| self.gives_unknown(it)) {
@@ -29,7 +30,10 @@ impl<'g> Resolver<'g> {
             let (target, guess) = self.guess_of(one, class, None);
             return match (target, declared) {
                 (Target::Unknown(_), Some(declared)) => (declared, false),
-                _ => (target, guess),
+                _ => {
+                    self.declared = declared.filter(|_| self.outline.rules().declaration_counts);
+                    (target, guess)
+                }
             };
         }
         (declared.unwrap_or(Target::Unknown(one.name)), false)

@@ -60,6 +60,8 @@ pub(super) struct Resolver<'g> {
     pub(super) imported: Option<BTreeMap<&'g str, Option<(u32, u32)>>>,
     /// The definition that a file means, if several files define a key.
     pub(super) chosen: BTreeMap<(u32, String), Option<(u32, u32)>>,
+    /// What an interface declares, of a call for which the code of a class is guessed.
+    pub(super) declared: Option<Target>,
     /// The modules of files, where other files say them: the folder of the package, and the name.
     pub(super) modules: BTreeMap<u32, (String, String)>,
 }
@@ -80,6 +82,7 @@ impl<'g> Resolver<'g> {
             memo: Memo::default(),
             imported: None,
             chosen: BTreeMap::new(),
+            declared: None,
             modules: BTreeMap::new(),
         }
     }
@@ -113,6 +116,7 @@ impl<'g> Resolver<'g> {
         if let Some(follows) = self.outline.rules().follows {
             return (follows.targets)(self, one);
         }
+        self.declared = None;
         let first = self.target(one);
         let mut all = vec![first];
         while self.which + 1 < self.alternatives.min(ALTERNATIVES_MAX) {
@@ -121,7 +125,9 @@ impl<'g> Resolver<'g> {
             all.push(self.target(one));
         }
         if all.len() == 1 {
-            return all;
+            // That much is certain, also where it is what was guessed.
+            let certain = self.declared.take().map(|declared| (declared, false));
+            return certain.into_iter().chain(all).collect();
         }
         all.retain(|(target, _)| !matches!(target, Target::Unknown(_)));
         if all.is_empty() { vec![first] } else { all.into_iter().map(|(target, _)| (target, true)).collect() }

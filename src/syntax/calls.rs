@@ -224,7 +224,7 @@ impl Reading {
     /// The first symbol of this name directly within another, or at the top.
     pub(super) fn child(&self, parent: Option<u32>, name: &str) -> Option<u32> {
         match parent {
-            Some(parent) => self.at_path(&format!("{}.{name}", self.symbols[parent as usize].path)).next(),
+            Some(parent) => self.first_within(&self.symbols[parent as usize].path, name),
             None => self.at_path(name).next(),
         }
     }

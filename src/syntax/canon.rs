@@ -5,7 +5,9 @@
 //! depend on the formatter and make no difference. The text keeps the source's words and spacing if
 //! the form does not matter.
 
-use tree_sitter::{Node, TreeCursor};
+use std::borrow::Cow;
+
+use tree_sitter::{Language, Node, TreeCursor};
 
 use super::Signature;
 use super::language::Table;
@@ -39,6 +41,38 @@ pub(super) enum Role {
     Declares,
 }
 
+/// The numbers by which a grammar knows names within declarators.
+pub(super) struct DeclaredName {
+    /// `identifier` and `simple_identifier`; the latter may be a label, too.
+    kinds: [u16; 2],
+    /// The fields of an array's size and of values.
+    values: [u16; 3],
+    name: u16,
+}
+
+impl DeclaredName {
+    pub(super) fn new(grammar: &Language) -> Self {
+        let field = |name| grammar.field_id_for_name(name).map_or(0, u16::from);
+        Self {
+            kinds: ["identifier", "simple_identifier"].map(|it| grammar.id_for_node_kind(it, true)),
+            values: ["size", "default_value", "value"].map(field),
+            name: field("name"),
+        }
+    }
+
+    /// Whether a leaf within a declarator is its name, and not the size of an array, a value, or a label by which callers name it.
+    fn is_it(&self, cursor: &TreeCursor<'_>, node: Node<'_>, is_first: bool) -> bool {
+        let kind = node.kind_id();
+        let field = || cursor.field_id().map_or(0, u16::from);
+        if kind == self.kinds[0] {
+            let field = field();
+            field == 0 || !self.values.contains(&field)
+        } else {
+            kind == self.kinds[1] && !is_first && field() == self.name
+        }
+    }
+}
+
 /// Where the walk over a signature's nodes is.
 struct Level {
     role: Role,
@@ -46,6 +80,8 @@ struct Level {
     first: bool,
     /// The separator that was found after its last member.
     separator: Option<char>,
+    /// How many of its children are still to come.
+    left: u32,
 }
 
 /// Writes the canonical form and the text of one signature.
@@ -133,13 +169,18 @@ impl<'a> Scribe<'a> {
             let role = self.table.role(node.kind_id());
             let inside = self.enter(&cursor, node, role, &mut levels);
             if inside && cursor.goto_first_child() {
-                levels.push(Level { role, first: true, separator: None });
+                let left = node.child_count().saturating_sub(1);
+                levels.push(Level { role, first: true, separator: None, left });
                 continue;
             }
-            while !cursor.goto_next_sibling() {
-                if !cursor.goto_parent() {
-                    return;
+            loop {
+                // To ask for one that is not there costs more than to count.
+                let Some(level) = levels.last_mut() else { return };
+                if level.left > 0 && cursor.goto_next_sibling() {
+                    level.left -= 1;
+                    break;
                 }
+                cursor.goto_parent();
                 levels.pop();
             }
         }
@@ -173,7 +214,7 @@ impl<'a> Scribe<'a> {
                     self.lone_parameter(node);
                     return false;
                 }
-                (Role::Declares, None) if is_leaf && is_declared_name(cursor, node, first) => {
+                (Role::Declares, None) if is_leaf && self.table.declared.is_it(cursor, node, first) => {
                     self.token(node.start_byte(), node.end_byte(), Some(""));
                     return false;
                 }
@@ -318,18 +359,9 @@ impl<'a> Scribe<'a> {
     }
 
     /// Source text with one kind of line end; what is not UTF-8 is marked as such.
-    fn slice(&self, start: usize, end: usize) -> String {
+    fn slice(&self, start: usize, end: usize) -> Cow<'a, str> {
         let text = String::from_utf8_lossy(self.source.get(start..end).unwrap_or_default());
-        if text.contains('\r') { text.replace("\r\n", "\n") } else { text.into_owned() }
-    }
-}
-
-/// Whether a leaf within a declarator is its name, and not the size of an array, a value, or a label by which callers name it.
-fn is_declared_name(cursor: &TreeCursor<'_>, node: Node<'_>, is_first: bool) -> bool {
-    match node.kind() {
-        "identifier" => !matches!(cursor.field_name(), Some("size" | "default_value" | "value")),
-        "simple_identifier" => !is_first && cursor.field_name() == Some("name"),
-        _ => false,
+        if text.as_bytes().contains(&b'\r') { text.replace("\r\n", "\n").into() } else { text }
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 
 use tree_sitter::Parser;
 
-use super::canon::Role;
+use super::canon::{DeclaredName, Role};
 use super::generated::Says;
 use super::known::Knowledge;
 use super::lang::{
@@ -374,6 +374,7 @@ pub(super) struct Table {
     roles: Vec<Role>,
     /// The grammar's number for each of the dialect's fields; 0 if the grammar lacks it.
     fields: Vec<u16>,
+    pub(super) declared: DeclaredName,
 }
 
 impl Table {
@@ -392,6 +393,7 @@ impl Table {
                 .iter()
                 .map(|field| grammar.field_id_for_name(field).map_or(0, u16::from))
                 .collect(),
+            declared: DeclaredName::new(grammar),
         }
     }
 

@@ -115,7 +115,10 @@ impl Locals {
         }
         let at = u32::try_from(self.all.len()).unwrap_or(u32::MAX);
         self.all.push(Local { name: name.into(), scope, known: InferredValue { seen, typed } });
-        self.by_name.entry(name.into()).or_default().push(at);
+        match self.by_name.get_mut(name) {
+            Some(all) => all.push(at),
+            None => drop(self.by_name.insert(name.into(), vec![at])),
+        }
     }
 
     /// Takes in what is seen of the value of a symbol.

@@ -33,6 +33,7 @@ mod tokens;
 mod touched;
 mod trouble;
 mod walk;
+mod within;
 
 pub use cache::Cache;
 pub use calls::{Call, Callee, Edge, Form, Receiver, Target};

@@ -1,5 +1,6 @@
 //! A reading: all facts about one file, and queries by name.
 
+use std::cmp::Ordering;
 use std::collections::BTreeSet;
 use std::ops::{ControlFlow, Range};
 use std::time::{Duration, Instant};
@@ -393,6 +394,11 @@ impl Reading {
         equal(&self.by_path, |at| (*self.symbols[at as usize].path).cmp(path))
     }
 
+    /// The first symbol of a name within what has a path.
+    pub(super) fn first_within(&self, path: &str, name: &str) -> Option<u32> {
+        equal(&self.by_path, |at| compare(&self.symbols[at as usize].path, path, name)).next()
+    }
+
     /// The last import of this name by a function for itself.
     pub(super) fn imported_within(&self, function: u32, name: &str) -> Option<u32> {
         let key = |it: &(u32, u32, u32)| (it.0, local_name(&self.imports, it));
@@ -459,6 +465,22 @@ fn inner_imports(imports: &[Import]) -> Vec<(u32, u32, u32)> {
 fn piece(bytes: usize) -> usize {
     const WORD: usize = size_of::<usize>();
     if bytes == 0 { 0 } else { (bytes + WORD).next_multiple_of(2 * WORD).max(4 * WORD) }
+}
+
+/// A path beside the one of a name within another path, without putting that one together.
+fn compare(path: &str, before: &str, name: &str) -> Ordering {
+    let (path, before) = (path.as_bytes(), before.as_bytes());
+    match path.get(..before.len()) {
+        Some(start) => {
+            let rest = &path[before.len()..];
+            start.cmp(before).then_with(|| match rest.split_first() {
+                Some((dot, rest)) => dot.cmp(&b'.').then_with(|| rest.cmp(name.as_bytes())),
+                None => Ordering::Less,
+            })
+        }
+        // It is shorter than what it would have to begin with.
+        None => path.cmp(before),
+    }
 }
 
 /// All numbers that compare equal, of numbers in that order.

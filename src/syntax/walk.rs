@@ -1,4 +1,4 @@
-//! The walk over a parsed file: once through all nodes, with a cursor and without recursion.
+//! The walk over a parsed file: once through all nodes, without recursion.
 //!
 //! The walk knows the surroundings of a node: which symbol contains it, and to which function its calls
 //! belong. A [`Dialect`](super::lang::Dialect) decides the meaning of a node, and calls back to record
@@ -10,10 +10,12 @@ use std::ops::Range;
 use tree_sitter::{Node, Tree};
 
 use super::canon::Scribe;
+use super::lang::Inside;
 use super::language::Table;
 use super::locals::Seen;
 use super::notes::Notes;
 use super::reading::{Facts, Limit, Together, offset};
+use super::within::Within;
 use super::{
     Call, Callee, Export, Exported, Form, Import, Kind, Language, Receiver, Signature, Symbol, Trouble,
 };
@@ -120,6 +122,7 @@ pub(super) struct Walk<'a> {
     claimed: HashSet<usize>,
     pub(super) decorators: Option<Decorators>,
     pub(super) notes: Notes,
+    pub(super) inside: Inside,
     /// Symbols that belong to another one by name, wherever they are: `X.prototype.f = …`.
     adopted: Vec<(u32, Box<str>)>,
     errors: Option<(u32, u32)>,
@@ -150,6 +153,7 @@ impl<'a> Walk<'a> {
             claimed: HashSet::new(),
             decorators: None,
             notes: Notes { masked: macros, ..Notes::default() },
+            inside: Inside::default(),
             adopted: Vec::new(),
             errors: None,
             error_end: 0,
@@ -162,8 +166,9 @@ impl<'a> Walk<'a> {
     /// Everything that there is to find.
     pub(super) fn over(mut self, tree: &Tree) -> Facts {
         let dialect = self.language.dialect();
-        let has_errors = tree.root_node().has_error();
-        let mut cursor = tree.walk();
+        let mut node = tree.root_node();
+        let has_errors = node.has_error();
+        let mut levels: Vec<Within<'_>> = Vec::new();
         let mut nodes: u32 = 0;
         'nodes: loop {
             nodes = nodes.wrapping_add(1);
@@ -173,22 +178,25 @@ impl<'a> Walk<'a> {
                 self.facts.trouble.push(trouble);
                 break;
             }
-            let node = cursor.node();
             if has_errors {
                 self.note_errors(node);
             }
             let kind = self.table.kind(node.kind_id());
             let inside = kind == 0 || (dialect.enter)(&mut self, node, kind);
-            if inside && node.child_count() > 0 && !self.is_too_deep(node) && cursor.goto_first_child() {
+            if inside && node.child_count() > 0 && !self.is_too_deep(node) {
                 let (start, end) = (offset(node.start_byte()), offset(node.end_byte()));
                 self.above.push(Above { kind, id: node.id(), start, end });
-                continue;
+                levels.push(Within::of(node));
+            } else {
+                self.leave();
             }
-            self.leave();
-            while !cursor.goto_next_sibling() {
-                if !cursor.goto_parent() {
-                    break 'nodes;
+            loop {
+                let Some(level) = levels.last_mut() else { break 'nodes };
+                if let Some(next) = level.next() {
+                    node = next;
+                    break;
                 }
+                levels.pop();
                 self.above.pop();
                 self.leave();
             }

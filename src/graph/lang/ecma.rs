@@ -30,6 +30,7 @@ pub(super) const RULES: Rules = Rules {
     default: Some(DEFAULT),
     // A call of `super` runs a constructor that a class without one of its own has nevertheless.
     implied: Some("constructor"),
+    declaration_counts: true,
     ..PLAIN
 };
 

@@ -70,6 +70,8 @@ pub(super) struct Rules {
     pub(super) only_one: Option<fn(&mut Resolver<'_>, &str) -> Option<Value>>,
     /// Whether a member is guessed by its name if a function or a field before it does not declare its type.
     pub(super) guesses_behind_unknown: bool,
+    /// Whether a call of what an interface declares leads to the declaration also where the code of a class is guessed.
+    pub(super) declaration_counts: bool,
     /// The name under which a module exports itself as a whole.
     pub(super) whole: Option<&'static str>,
     /// The name under which a module exports its value without a name.
@@ -131,6 +133,7 @@ pub(super) const PLAIN: Rules = Rules {
     extension: None,
     only_one: None,
     guesses_behind_unknown: false,
+    declaration_counts: false,
     whole: None,
     default: None,
     implied: None,

@@ -7,7 +7,7 @@ use super::super::canon::Scribe;
 use super::super::walk::{Broken, Walk};
 use super::c_grammar::{Field, Kind};
 use super::c_types as types;
-use super::children::child_of;
+use super::children::{child_of, children_of};
 
 /// The deepest nesting of declarators that is followed.
 const NESTED_MAX: usize = 32;
@@ -97,6 +97,9 @@ pub(super) fn value_of<'t>(walk: &Walk<'_>, declarator: Node<'t>) -> Option<Node
 
 /// Whether a declaration begins with this word among others.
 pub(super) fn has_word(walk: &Walk<'_>, node: Node<'_>, word: &str) -> bool {
+    if child_of(walk, node, &[Kind::Storage]).is_none() {
+        return false;
+    }
     let mut cursor = node.walk();
     node.children(&mut cursor)
         .take_while(|it| Kind::at(walk, *it) != Some(Kind::Block))
@@ -157,6 +160,10 @@ pub(super) fn shown(walk: &Walk<'_>, name: Node<'_>, own: &[String]) -> String {
 
 /// A text as a part of a path, in which a dot tells one name from the next.
 fn compact(text: &str) -> String {
+    // Most are one word.
+    if text.bytes().all(|it| it.is_ascii_alphanumeric() || it == b'_') {
+        return text.to_owned();
+    }
     let words: Vec<&str> = text.split_whitespace().collect();
     let text = words.join(" ").replace('.', "_").replace(", ", ",").replace(char::is_control, "");
     // `operator ==` is `operator==`; a word keeps its blank.
@@ -268,39 +275,43 @@ fn around<'t>(walk: &Walk<'_>, declared: &Declared<'t>) -> Vec<Part<'t>> {
             break;
         }
         // Brackets around a name alone keep a macro of that name away.
-        if !(Kind::at(walk, at) == Some(Kind::ParenthesizedDeclarator)
-            && inner(walk, at) == Some(declared.name))
-        {
-            levels.push(at);
+        let kind = Kind::at(walk, at);
+        let inside = inner(walk, at);
+        if !(kind == Some(Kind::ParenthesizedDeclarator) && inside == Some(declared.name)) {
+            levels.push((at, kind, inside));
         }
-        match inner(walk, at) {
+        match inside {
             Some(it) => at = it,
             None => break,
         }
     }
     let mut found = vec![Part::Word(" ")];
     let (mut before, mut behind): (Vec<Part<'t>>, Vec<Vec<Part<'t>>>) = (Vec::new(), Vec::new());
-    for level in levels {
-        let inside = inner(walk, level).map_or(level.end_byte(), |it| it.start_byte());
+    for (level, kind, within) in levels {
+        if kind == Some(Kind::InitDeclarator) {
+            continue;
+        }
+        let inside = within.map_or(level.end_byte(), |it| it.start_byte());
+        let is_function = kind == Some(Kind::FunctionDeclarator);
         let mut cursor = level.walk();
         let mut after = Vec::new();
         for child in level.children(&mut cursor).filter(|it| !it.is_extra()) {
-            if Some(child) == inner(walk, level) || Kind::at(walk, level) == Some(Kind::InitDeclarator) {
+            if Some(child) == within {
                 continue;
             }
-            let is_left_out = matches!(
-                Kind::at(walk, child),
-                Some(Kind::Attribute | Kind::AttributeDeclaration | Kind::VirtualSpecifier | Kind::Comment)
-            );
-            // A macro behind a function is none of its callers' business.
-            let is_macro = Kind::at(walk, level) == Some(Kind::FunctionDeclarator)
-                && matches!(Kind::at(walk, child), Some(Kind::Identifier));
-            if is_left_out || is_macro {
+            let is_left_out = match Kind::at(walk, child) {
+                Some(Kind::Attribute | Kind::AttributeDeclaration) => true,
+                Some(Kind::VirtualSpecifier | Kind::Comment) => true,
+                // A macro behind a function is none of its callers' business.
+                Some(Kind::Identifier) => is_function,
+                _ => false,
+            };
+            if is_left_out {
                 continue;
             }
             if child.end_byte() <= inside {
                 before.push(Part::Node(child));
-            } else if Kind::at(walk, level) == Some(Kind::FunctionDeclarator) && !after.is_empty() {
+            } else if is_function && !after.is_empty() {
                 after.push(Part::After(child));
             } else {
                 after.push(Part::Node(child));
@@ -326,8 +337,7 @@ fn old_style_parameters<'t>(walk: &Walk<'_>, node: Node<'t>) -> Vec<Node<'t>> {
     if Kind::at(walk, node) != Some(Kind::Function) {
         return Vec::new();
     }
-    let mut cursor = node.walk();
-    node.named_children(&mut cursor).filter(|it| Kind::at(walk, *it) == Some(Kind::Declaration)).collect()
+    children_of(walk, node, Kind::Declaration)
 }
 
 /// The parameters of a lambda, and what it says that it gives back.

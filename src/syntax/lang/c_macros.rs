@@ -137,6 +137,6 @@ pub(super) fn defined_by(walk: &Walk<'_>, node: Node<'_>) -> Option<(String, Str
 /// Whether a word is written as macros are.
 pub(super) fn is_macro_name(word: &str) -> bool {
     word.len() > 1
-        && word.bytes().any(|it| it.is_ascii_uppercase())
         && word.bytes().all(|it| it.is_ascii_uppercase() || it.is_ascii_digit() || it == b'_')
+        && word.bytes().any(|it| it.is_ascii_uppercase())
 }

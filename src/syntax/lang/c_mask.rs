@@ -32,8 +32,14 @@ pub(super) enum Around {
 
 /// The blanked text, and the macros in it; `None` where there is nothing to blank.
 pub(in super::super) fn mask(source: &[u8]) -> Option<(Vec<u8>, Vec<Range<u32>>)> {
-    let mut masking =
-        Masking { source, tokens: tokens(source), text: None, macros: Vec::new(), begins: usize::MAX };
+    let mut masking = Masking {
+        source,
+        written: std::str::from_utf8(source).ok(),
+        tokens: tokens(source),
+        text: None,
+        macros: Vec::new(),
+        begins: usize::MAX,
+    };
     masking.nested_templates();
     masking.directives();
     masking.conditions();
@@ -46,6 +52,8 @@ pub(in super::super) fn mask(source: &[u8]) -> Option<(Vec<u8>, Vec<Range<u32>>)
 
 pub(super) struct Masking<'a> {
     pub(super) source: &'a [u8],
+    /// The same, if it is UTF-8 to its end.
+    written: Option<&'a str>,
     pub(super) tokens: Vec<Token>,
     text: Option<Vec<u8>>,
     macros: Vec<Range<u32>>,
@@ -71,7 +79,10 @@ struct Condition {
 impl Masking<'_> {
     pub(super) fn word(&self, at: usize) -> &str {
         let Some(token) = self.tokens.get(at).filter(|it| it.kind == Kind::Word) else { return "" };
-        std::str::from_utf8(&self.source[token.range()]).unwrap_or_default()
+        match self.written {
+            Some(written) => written.get(token.range()).unwrap_or_default(),
+            None => std::str::from_utf8(&self.source[token.range()]).unwrap_or_default(),
+        }
     }
 
     pub(super) fn mark(&self, at: usize) -> u8 {

@@ -56,40 +56,50 @@ impl Masking<'_> {
 
     /// What one token alone decides.
     fn one(&mut self, at: usize, here: Around) {
-        // `new char *[n]`
-        if self.word(at) == "new" {
-            let mut next = at + 1;
-            while !self.word(next).is_empty()
-                || (self.mark(next) == b':' && self.mark(next + 1) == b':')
-                || self.mark(next) == b':'
-            {
-                next += 1;
+        match self.tokens[at].kind {
+            Kind::Word => {
+                if self.word(at) == "new" {
+                    self.made(at);
+                }
+                if self.mark(at + 1) == b'(' || is_like_a_macro(self.word(at)) {
+                    self.beside_values(at, here);
+                }
             }
-            if matches!(self.word(at + 1), "const" | "volatile") {
-                self.blank_range(at + 1, at + 1);
+            Kind::Mark(b'(') => {
+                // `(CALL *name)` of a pointer to a function.
+                let is_pointer = self.mark(at + 2) == b'*' && is_macro_name(self.word(at + 1));
+                if is_pointer && self.mark(at + 4) == b')' && self.mark(at + 5) == b'(' {
+                    self.blank_range(at + 1, at + 1);
+                }
+                if at > 0 {
+                    match here {
+                        Around::Declarations => self.parameters(at),
+                        Around::Code | Around::List => self.arguments(at),
+                    }
+                }
             }
-            let from = next;
-            while self.mark(next) == b'*' {
-                next += 1;
-            }
-            if next > from && self.mark(next) == b'[' {
-                (from..next).for_each(|it| self.blank_range(it, it));
-            }
+            _ => {}
         }
-        if is_like_a_macro(self.word(at)) || self.mark(at + 1) == b'(' {
-            self.beside_values(at, here);
+    }
+
+    /// `new char *[n]`
+    fn made(&mut self, at: usize) {
+        let mut next = at + 1;
+        while !self.word(next).is_empty()
+            || (self.mark(next) == b':' && self.mark(next + 1) == b':')
+            || self.mark(next) == b':'
+        {
+            next += 1;
         }
-        // `(CALL *name)` of a pointer to a function.
-        let is_pointer =
-            self.mark(at) == b'(' && is_macro_name(self.word(at + 1)) && self.mark(at + 2) == b'*';
-        if is_pointer && self.mark(at + 4) == b')' && self.mark(at + 5) == b'(' {
+        if matches!(self.word(at + 1), "const" | "volatile") {
             self.blank_range(at + 1, at + 1);
         }
-        if self.mark(at) == b'(' && at > 0 {
-            match here {
-                Around::Declarations => self.parameters(at),
-                Around::Code | Around::List => self.arguments(at),
-            }
+        let from = next;
+        while self.mark(next) == b'*' {
+            next += 1;
+        }
+        if next > from && self.mark(next) == b'[' {
+            (from..next).for_each(|it| self.blank_range(it, it));
         }
     }
 
@@ -153,7 +163,7 @@ impl Masking<'_> {
                 }
                 word if self.mark(at + 1) == b'('
                     && !word.is_empty()
-                    && !STATEMENTS.contains(&word)
+                    && !STATEMENTS.contains(word)
                     && !self.is_name_of_class(at, class) =>
                 {
                     match self.called(at) {
@@ -179,7 +189,7 @@ impl Masking<'_> {
     /// Whether what is around ends, a definition begins, or a macro with brackets follows.
     fn ends_at(&self, at: usize) -> bool {
         at >= self.tokens.len()
-            || BEGINNINGS.contains(&self.word(at))
+            || BEGINNINGS.contains(self.word(at))
             || self.mark(at) == b'}'
             || (is_macro_name(self.word(at)) && self.mark(at + 1) == b'(')
     }
@@ -246,14 +256,14 @@ impl Masking<'_> {
             && (at + 2..closing).all(|it| !self.word(it).is_empty() || self.mark(it) == b'*')
             && self.mark(next + 1) == b'('
             && !is_macro_name(self.word(next))
-            && !STATEMENTS.contains(&self.word(next))
+            && !STATEMENTS.contains(self.word(next))
             && !name.contains("TEST");
         if is_type {
             self.blank_macro(at, at + 1);
             self.blank_macro(closing, closing);
             return Some(at + 2);
         }
-        let goes_on = BEGINNINGS.contains(&self.word(next)) || TYPES.contains(&self.word(next));
+        let goes_on = BEGINNINGS.contains(self.word(next)) || TYPES.contains(self.word(next));
         if is_end || goes_on || self.is_line_between(closing, next) {
             // On a line of its own it is nothing that the next definition begins with.
             if self.is_line_between(closing, next) {

@@ -10,7 +10,7 @@ impl Masking<'_> {
     /// Macros beside texts and other macros stand for texts; those behind a name in a list say something of it.
     pub(super) fn beside_values(&mut self, at: usize, here: Around) {
         let Some(before) = at.checked_sub(1) else { return };
-        if self.tokens[at].kind != Kind::Word || STATEMENTS.contains(&self.word(at)) {
+        if self.tokens[at].kind != Kind::Word || STATEMENTS.contains(self.word(at)) {
             return;
         }
         let end = if self.mark(at + 1) == b'(' { self.closing(at + 1).unwrap_or(at) } else { at };
@@ -44,7 +44,7 @@ impl Masking<'_> {
     /// Whether a word is none of the language's own.
     pub(super) fn is_name(&self, at: usize) -> bool {
         let word = self.word(at);
-        let known = [STATEMENTS, TYPES, QUALIFIERS, BEGINNINGS].iter().any(|all| all.contains(&word));
+        let known = [STATEMENTS, TYPES, QUALIFIERS, BEGINNINGS].iter().any(|all| all.contains(word));
         !word.is_empty() && !known
     }
 
@@ -102,7 +102,7 @@ impl Masking<'_> {
         let called = self.word(opening - 1);
         let before = opening.checked_sub(2).map_or("", |it| self.word(it));
         let is_call = !called.is_empty()
-            && !STATEMENTS.contains(&called)
+            && !STATEMENTS.contains(called)
             && !matches!(
                 called,
                 "alignof"
@@ -115,7 +115,7 @@ impl Masking<'_> {
                     | "__alignof__"
                     | "typeid"
             );
-        let is_declared = !before.is_empty() && !STATEMENTS.contains(&before) || TYPES.contains(&called)
+        let is_declared = !before.is_empty() && !STATEMENTS.contains(before) || TYPES.contains(called)
             // `(*f(int))(int)` of a function that gives back a pointer to one.
             || (opening > 2 && self.mark(opening - 2) == b'*' && self.mark(opening - 3) == b'(');
         if called.starts_with("__builtin_available") {
@@ -159,10 +159,10 @@ impl Masking<'_> {
 
     /// Whether some tokens are a type and nothing else could be.
     fn is_type(&self, from: usize, to: usize) -> bool {
-        let is_word = |it: usize| !self.word(it).is_empty() && !STATEMENTS.contains(&self.word(it));
+        let is_word = |it: usize| !self.word(it).is_empty() && !STATEMENTS.contains(self.word(it));
         let all = to > from && (from..to).all(|it| is_word(it) || self.mark(it) == b'*') && is_word(from);
         let says = (from..to).any(|it| {
-            TYPES.contains(&self.word(it)) || matches!(self.word(it), "const" | "struct" | "union" | "enum")
+            TYPES.contains(self.word(it)) || matches!(self.word(it), "const" | "struct" | "union" | "enum")
         });
         all && (says || self.mark(to - 1) == b'*')
     }
@@ -170,7 +170,7 @@ impl Masking<'_> {
     /// A statement: macros around a local declaration, and those without a semicolon.
     pub(super) fn statement(&mut self, at: usize) -> usize {
         let word = self.word(at);
-        if STATEMENTS.contains(&word) || word.is_empty() {
+        if STATEMENTS.contains(word) || word.is_empty() {
             return at;
         }
         // A label before the end, or before a condition.

@@ -36,7 +36,7 @@ impl Masking<'_> {
                     None => return row.at,
                 }
             }
-            if BEGINNINGS.contains(&word) {
+            if BEGINNINGS.contains(word) {
                 // Before these stands no type.
                 let before = std::mem::take(&mut row.names);
                 let before: Vec<usize> =
@@ -60,9 +60,9 @@ impl Masking<'_> {
                     return row.at;
                 }
                 "namespace" | "using" | "template" => return row.at,
-                word if TYPES.contains(&word) => (row.has_type, row.ends_with_name) = (true, false),
-                word if QUALIFIERS.contains(&word) => row.ends_with_name = false,
-                word if STATEMENTS.contains(&word) => return row.at,
+                word if TYPES.contains(word) => (row.has_type, row.ends_with_name) = (true, false),
+                word if QUALIFIERS.contains(word) => row.ends_with_name = false,
+                word if STATEMENTS.contains(word) => return row.at,
                 word if is_like_a_macro(word) && self.mark(row.at + 1) == b'(' => {
                     if self.is_past_macro(&mut row) {
                         continue;
@@ -96,7 +96,7 @@ impl Masking<'_> {
         row.at = match mark {
             b':' => {
                 let behind = self.word(row.at + 2);
-                row.at + 2 + usize::from(!behind.is_empty() && !STATEMENTS.contains(&behind))
+                row.at + 2 + usize::from(!behind.is_empty() && !STATEMENTS.contains(behind))
             }
             b'<' => self.behind_angles(row.at)?,
             _ => row.at + 1,

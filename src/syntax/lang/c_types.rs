@@ -11,7 +11,7 @@ use super::super::walk::Walk;
 use super::c::range;
 use super::c_declarators::{self as declarators, Declared, value_of};
 use super::c_grammar::{Field, Kind};
-use super::children::child_of;
+use super::children::{child_of, children_of};
 
 /// The deepest nesting of values and types that is followed.
 const NESTED_MAX: usize = 16;
@@ -372,10 +372,7 @@ pub(super) fn parameters(walk: &mut Walk<'_>, function: Node<'_>, scope: Range<u
     let mut cursor = list.walk();
     let mut all: Vec<Node<'_>> = list.named_children(&mut cursor).collect();
     // Those of old have their types behind the brackets.
-    let mut cursor = function.walk();
-    all.extend(
-        function.named_children(&mut cursor).filter(|it| Kind::at(walk, *it) == Some(Kind::Declaration)),
-    );
+    all.extend(children_of(walk, function, Kind::Declaration));
     for parameter in all {
         let Some(typed) = walk.field(parameter, Field::Type as u8) else { continue };
         let seen = of_type(walk, typed);
@@ -384,9 +381,8 @@ pub(super) fn parameters(walk: &mut Walk<'_>, function: Node<'_>, scope: Range<u
         let declarators: Vec<Node<'_>> = parameter.children_by_field_name("declarator", &mut inner).collect();
         for declarator in declarators {
             if let Some(declared) = declarators::of_declarator(walk, declarator) {
-                let name = walk.text(declared.name).into_owned();
                 let seen = if is_auto { Seen::Unknown } else { seen.clone() };
-                walk.local(&name, scope.clone(), seen, true);
+                walk.local(&walk.text(declared.name), scope.clone(), seen, true);
             }
         }
     }

@@ -2,8 +2,36 @@
 
 use super::c_macros::is_macro_name;
 
+/// Some words, which most others are told from by their length and their first byte.
+pub(super) struct Words {
+    all: &'static [&'static str],
+    /// By the first byte, the lengths of the words that begin with it, as bits.
+    lengths: [u32; 128],
+}
+
+impl Words {
+    const fn of(all: &'static [&'static str]) -> Self {
+        let mut lengths = [0; 128];
+        let mut at = 0;
+        while at < all.len() {
+            let word = all[at].as_bytes();
+            lengths[word[0] as usize] |= 1 << word.len();
+            at += 1;
+        }
+        Self { all, lengths }
+    }
+
+    /// Whether a word is one of them.
+    pub(super) fn contains(&self, word: &str) -> bool {
+        let first = word.bytes().next().map_or(0, usize::from);
+        let lengths = self.lengths.get(first).copied().unwrap_or(0);
+        lengths.checked_shr(u32::try_from(word.len()).unwrap_or(u32::MAX)).unwrap_or(0) & 1 == 1
+            && self.all.contains(&word)
+    }
+}
+
 /// Words with which a declaration goes on after a macro, and which no type stands before.
-pub(super) const BEGINNINGS: &[&str] = &[
+pub(super) const BEGINNINGS: &Words = &Words::of(&[
     "class",
     "constexpr",
     "enum",
@@ -23,10 +51,10 @@ pub(super) const BEGINNINGS: &[&str] = &[
     "using",
     "virtual",
     "typename",
-];
+]);
 
 /// Words that are a type, or a part of one.
-pub(super) const TYPES: &[&str] = &[
+pub(super) const TYPES: &Words = &Words::of(&[
     "auto",
     "bool",
     "char",
@@ -53,10 +81,10 @@ pub(super) const TYPES: &[&str] = &[
     "ptrdiff_t",
     "intptr_t",
     "uintptr_t",
-];
+]);
 
 /// Words that may stand before or within a type.
-pub(super) const QUALIFIERS: &[&str] = &[
+pub(super) const QUALIFIERS: &Words = &Words::of(&[
     "const",
     "constexpr",
     "extern",
@@ -77,10 +105,10 @@ pub(super) const QUALIFIERS: &[&str] = &[
     "consteval",
     "constinit",
     "typename",
-];
+]);
 
 /// Words that begin a statement, a label or something else that is no declaration.
-pub(super) const STATEMENTS: &[&str] = &[
+pub(super) const STATEMENTS: &Words = &Words::of(&[
     "break",
     "case",
     "catch",
@@ -129,7 +157,7 @@ pub(super) const STATEMENTS: &[&str] = &[
     "import",
     "module",
     "export",
-];
+]);
 
 /// Whether a word is written as those are that stand for nothing, or for an attribute.
 pub(super) fn is_like_a_macro(word: &str) -> bool {

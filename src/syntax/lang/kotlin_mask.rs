@@ -1,44 +1,82 @@
-//! Kotlin as its grammar is shown it: annotations before the expression that is a function's body are blank. They would end the
-//! function for the grammar.
+//! Kotlin as its grammar is shown it: blank are annotations before the expression that is a function's body, which would end the
+//! function for the grammar, and comments before a declaration on its line, over which it does not see that the line before has ended.
 //!
 //! Nothing changes its place. Symbols, names and signatures are read from the file itself.
 
 /// What the grammar is shown instead of a file; none where it can be shown the file itself.
 pub(crate) fn mask(bytes: &[u8]) -> Option<Vec<u8>> {
     let (mut shown, mut at) = (None::<Vec<u8>>, 0);
-    // Whether the last byte that counts is an equals sign that gives something a value.
-    let mut is_value = false;
+    let mut before = Before { last: b';', is_value: false, is_line_between: false };
     while at < bytes.len() {
+        let from = at;
         match bytes[at] {
             b'"' | b'\'' => {
                 at = behind_text(bytes, at);
-                is_value = false;
+                before.is_now(b'"', false);
             }
-            b'/' if matches!(bytes.get(at + 1), Some(b'/' | b'*')) => at = behind_comment(bytes, at),
-            b'@' if is_value => {
-                let end = behind_annotation(bytes, at);
-                for byte in &mut shown.get_or_insert_with(|| bytes.to_vec())[at..end] {
-                    if !matches!(*byte, b'\n' | b'\r') {
-                        *byte = b' ';
-                    }
+            b'/' if matches!(bytes.get(at + 1), Some(b'/' | b'*')) => {
+                at = behind_comment(bytes, at);
+                if bytes[from + 1] == b'*' && before.hides_its_end() && goes_on(&bytes[at..]) {
+                    blank(&mut shown, bytes, from, at);
                 }
-                at = end;
+            }
+            b'@' if before.is_value => {
+                at = behind_annotation(bytes, at);
+                blank(&mut shown, bytes, from, at);
+            }
+            byte if byte.is_ascii_whitespace() => {
+                before.is_line_between |= byte == b'\n';
+                at += 1;
             }
             byte => {
                 let beside = |at: Option<usize>| at.and_then(|at| bytes.get(at)).copied().unwrap_or(b' ');
-                is_value = match byte {
-                    b'=' => {
-                        beside(Some(at + 1)) != b'='
-                            && !matches!(beside(at.checked_sub(1)), b'=' | b'!' | b'<' | b'>')
-                    }
-                    byte if byte.is_ascii_whitespace() => is_value,
-                    _ => false,
-                };
+                let is_value = byte == b'='
+                    && beside(Some(at + 1)) != b'='
+                    && !matches!(beside(at.checked_sub(1)), b'=' | b'!' | b'<' | b'>');
+                before.is_now(byte, is_value);
                 at += 1;
             }
         }
     }
     shown
+}
+
+/// What stands before a place, without blanks and comments.
+struct Before {
+    last: u8,
+    /// Whether that is an equals sign that gives something a value.
+    is_value: bool,
+    is_line_between: bool,
+}
+
+impl Before {
+    fn is_now(&mut self, last: u8, is_value: bool) {
+        *self = Self { last, is_value, is_line_between: false };
+    }
+
+    /// Whether the grammar takes what follows a comment here for a part of what stands before it.
+    fn hides_its_end(&self) -> bool {
+        match self.last {
+            b'{' => !self.is_line_between,
+            b',' | b'(' | b';' => false,
+            b'}' => true,
+            _ => self.is_line_between,
+        }
+    }
+}
+
+/// Whether something follows on the same line.
+fn goes_on(behind: &[u8]) -> bool {
+    behind.iter().find(|it| !matches!(it, b' ' | b'\t')).is_some_and(|it| !matches!(it, b'\n' | b'\r'))
+}
+
+/// Blanks a part of a file, but not the ends of its lines.
+fn blank(shown: &mut Option<Vec<u8>>, bytes: &[u8], from: usize, to: usize) {
+    for byte in &mut shown.get_or_insert_with(|| bytes.to_vec())[from..to] {
+        if !matches!(*byte, b'\n' | b'\r') {
+            *byte = b' ';
+        }
+    }
 }
 
 /// The end of `@Name`, `@a.Name(…)` or `@[Name Other]`.

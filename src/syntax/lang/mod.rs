@@ -60,6 +60,7 @@ mod swift_signatures;
 mod swift_types;
 
 pub use c_types::AROUND;
+pub(super) use children::Inside;
 use tree_sitter::Node;
 
 use super::canon::Role;

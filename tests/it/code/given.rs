@@ -110,9 +110,33 @@ fn an_interface_has_what_it_extends_and_helper_types_have_what_they_are_made_for
         &[
             "main.ts:kept -> store.ts:Keeper.keep",
             "main.ts:kept -> store.ts:Reader.peek",
+            "main.ts:kept -> store.ts:Reader.read",
             "main.ts:kept -> store.ts:Store.read",
             "main.ts:part -> store.ts:Store.each",
             "main.ts:part -> store.ts:Store.read",
         ],
     );
+}
+
+/// What an interface declares is certain, and the class whose code it may be is a guess beside it.
+#[test]
+fn a_call_of_what_an_interface_declares_leads_to_the_declaration() {
+    let store =
+        "export interface Reader { read(): void }\nexport class Store implements Reader { read() {} }\n";
+    let main = "import { Reader, Store } from './store';\n\
+                function kept(it: Reader) { it.read(); }\n\
+                function own(it: Store) { it.read(); }\n";
+    let alone = "import { Reader } from './store';\nfunction far(it: Reader) { it.read(); }\n";
+    let graph = graph_of(&[("store.ts", store), ("main.ts", main), ("alone.ts", alone)]);
+    let of = |caller: &str| {
+        let mut found: Vec<(String, FoundBy)> =
+            graph.callees_found(&symbol(caller)).into_iter().map(|(it, by)| (it.to_string(), by)).collect();
+        found.sort();
+        found
+    };
+    let declared = ("store.ts:Reader.read".to_owned(), FoundBy::Rules);
+    let guessed = |by| ("store.ts:Store.read".to_owned(), by);
+    assert_eq!(of("main.ts:kept"), [declared.clone(), guessed(FoundBy::Guess)]);
+    assert_eq!(of("main.ts:own"), [guessed(FoundBy::Rules)]);
+    assert_eq!(of("alone.ts:far")[0], declared);
 }

@@ -1,6 +1,6 @@
 //! Kotlin: what is found in a file with every construct, written down from its text.
 
-use provost::syntax::{Kind, Language};
+use provost::syntax::{Kind, Language, Version, touched};
 
 use super::{assert_rows, reading_of};
 
@@ -279,11 +279,14 @@ fn a_body_that_is_an_expression_with_annotations_belongs_to_its_function() {
         "@[Own Other(1)] made().also { it.next() }",
         "@Suppress(\"x\")\n    made().last ?: other(this).also {\n        made().last = it\n    }",
     ] {
-        let text = format!("package p\nfun Window.first(): Any =\n    {body}\n\nfun second() {{}}\n");
+        // By what follows the grammar would find another end.
+        let text = format!(
+            "package p\npublic fun Window.first(): Any =\n    {body}\n\n/** Doc. */\npublic fun second() {{}}\n"
+        );
         let reading = reading_of(Language::Kotlin, &text);
         assert!(reading.is_whole(), "{:?} in {text}", reading.trouble);
         let first = &reading.symbols[reading.numbers_of("Window.first")[0] as usize];
-        let end = u32::try_from(text.find("\n\nfun second").unwrap()).unwrap();
+        let end = u32::try_from(text.find("\n\n/** Doc. */").unwrap()).unwrap();
         assert_eq!(first.range.end, end, "{text}");
         let callers: Vec<Option<u32>> = reading.calls.iter().map(|it| it.caller).collect();
         assert!(callers.iter().all(Option::is_some) && callers.len() >= 2, "{:?} in {text}", reading.calls);
@@ -293,4 +296,25 @@ fn a_body_that_is_an_expression_with_annotations_belongs_to_its_function() {
     let reading = reading_of(Language::Kotlin, text);
     let found: Vec<&str> = reading.symbols.iter().map(|it| &*it.path).collect();
     assert_eq!(found, ["text", "other", "last"]);
+}
+
+#[test]
+fn a_comment_on_the_line_of_a_declaration_does_not_join_it_to_the_one_before() {
+    let text = "package p\n/* a */ val one = 1\n/* b */ val two = 2\n/** C. */ fun three() {}\n/* d\n e */ fun four(/* f */ a: Int) {}\n\
+                class Five { /* g */ fun six() {}\n/** H. */ val seven = 1\n    /** I. */ /* j */ val eight = \"/* k */\"\n}\n\
+                enum class Nine {\n    /** L. */ TEN,\n    /** M. */ ELEVEN\n}\n";
+    for text in [text.to_owned(), text.replace('\n', "\r\n")] {
+        let reading = reading_of(Language::Kotlin, &text);
+        assert!(reading.is_whole(), "{:?} in {text}", reading.trouble);
+        let found: Vec<&str> = reading.symbols.iter().map(|it| &*it.path).collect();
+        let of_five = ["Five", "Five.six", "Five.seven", "Five.eight"];
+        let expected = [&["one", "two", "three", "four"][..], &of_five, &["Nine", "Nine.TEN", "Nine.ELEVEN"]];
+        assert_eq!(found, expected.concat(), "{text}");
+        // An edit of the comment is one of what stands behind it.
+        let edited = text.replace("C.", "Changed.");
+        let after = reading_of(Language::Kotlin, &edited);
+        let old = Version { reading: &reading, bytes: text.as_bytes() };
+        let found = touched(old, Version { reading: &after, bytes: edited.as_bytes() });
+        assert_eq!(found.iter().map(|it| &**it).collect::<Vec<_>>(), ["three"]);
+    }
 }
