@@ -5,6 +5,7 @@ use tree_sitter::Node;
 use super::super::Signature;
 use super::super::canon::Scribe;
 use super::super::walk::{Broken, Walk};
+use super::super::within::Within;
 use super::c_grammar::{Field, Kind};
 use super::c_types as types;
 use super::children::{child_of, children_of};
@@ -188,8 +189,7 @@ pub(super) fn signature(
     // Of several names in one declaration, each has what stands before all of them.
     let first =
         walk.field(node, Field::Declarator as u8).map_or(declared.top.start_byte(), |it| it.start_byte());
-    let mut cursor = node.walk();
-    for child in node.children(&mut cursor) {
+    for child in Within::of(node) {
         if child.start_byte() >= first.min(declared.top.start_byte()) {
             break;
         }
@@ -293,9 +293,8 @@ fn around<'t>(walk: &Walk<'_>, declared: &Declared<'t>) -> Vec<Part<'t>> {
         }
         let inside = within.map_or(level.end_byte(), |it| it.start_byte());
         let is_function = kind == Some(Kind::FunctionDeclarator);
-        let mut cursor = level.walk();
         let mut after = Vec::new();
-        for child in level.children(&mut cursor).filter(|it| !it.is_extra()) {
+        for child in Within::of(level).filter(|it| !it.is_extra()) {
             if Some(child) == within {
                 continue;
             }

@@ -8,6 +8,7 @@ use super::super::Receiver;
 use super::super::locals::Seen;
 use super::super::reading::offset;
 use super::super::walk::Walk;
+use super::super::within::Within;
 use super::c::range;
 use super::c_declarators::{self as declarators, Declared, value_of};
 use super::c_grammar::{Field, Kind};
@@ -369,23 +370,31 @@ pub(super) fn parameters(walk: &mut Walk<'_>, function: Node<'_>, scope: Range<u
         });
     }
     let Some(list) = list else { return };
-    let mut cursor = list.walk();
-    let mut all: Vec<Node<'_>> = list.named_children(&mut cursor).collect();
+    let mut all: Vec<Node<'_>> = Within::of(list).filter(Node::is_named).collect();
     // Those of old have their types behind the brackets.
     all.extend(children_of(walk, function, Kind::Declaration));
     for parameter in all {
         let Some(typed) = walk.field(parameter, Field::Type as u8) else { continue };
         let seen = of_type(walk, typed);
         let is_auto = Kind::at(walk, typed) == Some(Kind::Placeholder);
-        let mut inner = parameter.walk();
-        let declarators: Vec<Node<'_>> = parameter.children_by_field_name("declarator", &mut inner).collect();
-        for declarator in declarators {
+        for declarator in declarators_of(walk, parameter) {
             if let Some(declared) = declarators::of_declarator(walk, declarator) {
                 let seen = if is_auto { Seen::Unknown } else { seen.clone() };
                 walk.local(&walk.text(declared.name), scope.clone(), seen, true);
             }
         }
     }
+}
+
+/// What a declaration or a parameter declares: of a declaration it may be several names.
+fn declarators_of<'t>(walk: &Walk<'_>, node: Node<'t>) -> Vec<Node<'t>> {
+    let Some(first) = walk.field(node, Field::Declarator as u8) else { return Vec::new() };
+    // Most have a type and one name.
+    if node.named_child_count() <= 2 && walk.field(node, Field::Type as u8).is_some() {
+        return vec![first];
+    }
+    let mut cursor = node.walk();
+    node.children_by_field_name("declarator", &mut cursor).collect()
 }
 
 fn scope_around(walk: &Walk<'_>) -> Option<Range<u32>> {
@@ -414,9 +423,9 @@ pub(super) fn structured_binding<'t>(walk: &Walk<'_>, declarator: Node<'t>) -> O
         if Kind::at(walk, node) == Some(Kind::StructuredBinding) {
             return Some(node);
         }
-        node = match node.kind() {
-            "init_declarator" => node.child_by_field_name("declarator")?,
-            "reference_declarator" => node.named_child(0)?,
+        node = match Kind::at(walk, node) {
+            Some(Kind::InitDeclarator) => walk.field(node, Field::Declarator as u8)?,
+            Some(Kind::ReferenceDeclarator) => node.named_child(0)?,
             _ => return None,
         };
     }
@@ -428,9 +437,7 @@ pub(super) fn declared(walk: &mut Walk<'_>, node: Node<'_>) {
     let Some(scope) = scope_around(walk) else { return };
     let typed = walk.field(node, Field::Type as u8);
     let is_auto = typed.is_some_and(|typed| Kind::at(walk, typed) == Some(Kind::Placeholder));
-    let mut cursor = node.walk();
-    let all: Vec<Node<'_>> = node.children_by_field_name("declarator", &mut cursor).collect();
-    for declarator in all {
+    for declarator in declarators_of(walk, node) {
         if let Some(list) = structured_binding(walk, declarator) {
             let mut inner = list.walk();
             let names: Vec<Node<'_>> = list.named_children(&mut inner).collect();

@@ -1,12 +1,17 @@
 //! Kotlin as its grammar is shown it: blank are annotations before the expression that is a function's body, which would end the
 //! function for the grammar, and comments before a declaration on its line, over which it does not see that the line before has ended.
+//! The last member of a type whose body ends on the same line gets a semicolon, without which the grammar takes the type for an
+//! enumeration.
 //!
 //! Nothing changes its place. Symbols, names and signatures are read from the file itself.
+
+use provost_base::limits::SOURCE_DEPTH_MAX;
 
 /// What the grammar is shown instead of a file; none where it can be shown the file itself.
 pub(crate) fn mask(bytes: &[u8]) -> Option<Vec<u8>> {
     let (mut shown, mut at) = (None::<Vec<u8>>, 0);
     let mut before = Before { last: b';', is_value: false, is_line_between: false };
+    let mut bodies = Bodies::default();
     while at < bytes.len() {
         let from = at;
         match bytes[at] {
@@ -28,7 +33,17 @@ pub(crate) fn mask(bytes: &[u8]) -> Option<Vec<u8>> {
                 before.is_line_between |= byte == b'\n';
                 at += 1;
             }
+            byte if is_of_word(byte) => {
+                while at < bytes.len() && is_of_word(bytes[at]) {
+                    at += 1;
+                }
+                bodies.word(&bytes[from..at], before.last);
+                before.is_now(byte, false);
+            }
             byte => {
+                if bodies.mark(byte) && before.lacks_its_end() && bytes[at - 1] == b' ' {
+                    shown.get_or_insert_with(|| bytes.to_vec())[at - 1] = b';';
+                }
                 let beside = |at: Option<usize>| at.and_then(|at| bytes.get(at)).copied().unwrap_or(b' ');
                 let is_value = byte == b'='
                     && beside(Some(at + 1)) != b'='
@@ -54,6 +69,11 @@ impl Before {
         *self = Self { last, is_value, is_line_between: false };
     }
 
+    /// Whether the grammar misses an end of what stands before a brace.
+    fn lacks_its_end(&self) -> bool {
+        !self.is_line_between && !matches!(self.last, b'{' | b';' | b',')
+    }
+
     /// Whether the grammar takes what follows a comment here for a part of what stands before it.
     fn hides_its_end(&self) -> bool {
         match self.last {
@@ -61,6 +81,48 @@ impl Before {
             b',' | b'(' | b';' => false,
             b'}' => true,
             _ => self.is_line_between,
+        }
+    }
+}
+
+fn is_of_word(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'_' || byte >= 0x80
+}
+
+/// Which braces are those of a type's members.
+#[derive(Default)]
+struct Bodies {
+    /// For each open brace, whether it is one.
+    open: Vec<bool>,
+    /// Whether a type has begun whose members may follow.
+    is_type: bool,
+}
+
+impl Bodies {
+    fn word(&mut self, word: &[u8], before: u8) {
+        match word {
+            b"class" | b"interface" | b"object" => self.is_type = before != b':',
+            b"fun" | b"val" | b"var" | b"init" | b"by" | b"typealias" => self.is_type = false,
+            _ => {}
+        }
+    }
+
+    /// Takes in a mark; whether it ends the members of a type.
+    fn mark(&mut self, mark: u8) -> bool {
+        match mark {
+            b'{' => {
+                let is_body = std::mem::take(&mut self.is_type);
+                // What is deeper than a file is read ends nothing.
+                if self.open.len() < SOURCE_DEPTH_MAX {
+                    self.open.push(is_body);
+                }
+                false
+            }
+            b'}' => {
+                self.is_type = false;
+                self.open.pop().unwrap_or(false)
+            }
+            _ => false,
         }
     }
 }

@@ -318,3 +318,31 @@ fn a_comment_on_the_line_of_a_declaration_does_not_join_it_to_the_one_before() {
         assert_eq!(found.iter().map(|it| &**it).collect::<Vec<_>>(), ["three"]);
     }
 }
+
+#[test]
+fn a_type_whose_body_is_on_one_line_is_read_whole() {
+    let text = "package p\nclass One { fun a() {} }\ninterface Two { fun b(): Int }\nobject Three { val c = 1 }\n\
+                enum class Four { D, E }\nclass Five { companion object { fun f() {} } }\n\
+                fun g(then: () -> Int = { 1 }) = listOf(1).map { it + 1 }\nclass Six\nfun h() { One::class }\n";
+    let reading = reading_of(Language::Kotlin, text);
+    assert!(reading.is_whole(), "{:?} in {text}", reading.trouble);
+    let found: Vec<(&str, Kind)> = reading.symbols.iter().map(|it| (&*it.path, it.kind)).collect();
+    let members = [
+        ("One", Kind::Class),
+        ("One.a", Kind::Method),
+        ("Two", Kind::Interface),
+        ("Two.b", Kind::Method),
+        ("Three", Kind::Class),
+        ("Three.c", Kind::Field),
+        ("Four", Kind::Enum),
+        ("Four.D", Kind::Field),
+        ("Four.E", Kind::Field),
+        ("Five", Kind::Class),
+        ("Five.Companion", Kind::Class),
+        ("Five.Companion.f", Kind::Method),
+    ];
+    assert_eq!(found[..members.len()], members);
+    let contract = |text: &str, of| reading_of(Language::Kotlin, text).contract(of).unwrap().canon;
+    assert_eq!(contract(text, "Two"), contract("interface Two {\n    fun b(): Int\n}\n", "Two"));
+    assert_eq!(&*reading.contract("g").unwrap().text, "fun g(then: () -> Int = { 1 })");
+}
