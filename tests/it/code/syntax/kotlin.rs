@@ -344,5 +344,5 @@ fn a_type_whose_body_is_on_one_line_is_read_whole() {
     assert_eq!(found[..members.len()], members);
     let contract = |text: &str, of| reading_of(Language::Kotlin, text).contract(of).unwrap().canon;
     assert_eq!(contract(text, "Two"), contract("interface Two {\n    fun b(): Int\n}\n", "Two"));
-    assert_eq!(&*reading.contract("g").unwrap().text, "fun g(then: () -> Int = { 1 })");
+    assert_eq!(&*reading.contract("g").unwrap().text, "(then: () -> Int = { 1 })");
 }
