@@ -81,6 +81,14 @@ impl Caller {
         self.names.local(agent, self.door, self.token.as_deref(), &self.line)
     }
 
+    /// The same at a door whose messages carry the name: where an agent of another host has it, the caller does not go by a longer one.
+    ///
+    /// # Errors
+    /// [`Rejected::OtherHost`], and what [`Caller::speaks_as`] says.
+    pub fn speaks_just_as(&self, agent: AgentId) -> Result<Principal, Rejected> {
+        self.names.just_as_said(agent, self.door, self.token.as_deref(), &self.line)
+    }
+
     /// Whether the token that the request has shown, if it has shown one, is still good.
     ///
     /// # Errors

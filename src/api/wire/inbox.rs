@@ -14,6 +14,9 @@ pub struct Me {
     pub operates: bool,
 }
 
+/// The code of a refusal where the caller's name is that of an agent of another host. Asked again, the caller may have a longer name.
+pub const NAME_ELSEWHERE: &str = "name_elsewhere";
+
 /// `POST /send-message`.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]

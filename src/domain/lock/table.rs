@@ -225,7 +225,7 @@ impl Locks {
     }
 
     /// Returns how many locks an agent has, lapsed ones included.
-    pub(super) fn count_of(&self, agent: &AgentId) -> usize {
+    pub(crate) fn count_of(&self, agent: &AgentId) -> usize {
         self.by_holder.get(agent).map_or(0, BTreeSet::len)
     }
 
