@@ -194,7 +194,7 @@ impl Locks {
     }
 
     /// Returns the waiter with this ticket, if it still waits.
-    pub(super) fn waiter(&self, ticket: Ticket) -> Option<&Arc<Waiter>> {
+    pub(crate) fn waiter(&self, ticket: Ticket) -> Option<&Arc<Waiter>> {
         self.waiters.get(&ticket)
     }
 

@@ -145,6 +145,10 @@ impl PostgresStore {
 
     /// Makes the repository's row if it is not there.
     fn make_repo(&mut self, place: &Place) -> Result<(), StoreError> {
+        let is_there = Step::new("select from provost.repo where name = $1").with(self.database.name.clone());
+        if !self.session.rows(is_there)?.is_empty() {
+            return Ok(());
+        }
         let sql =
             "insert into provost.repo (name, format, n, mac, event, event_mac, pruned_to, log_from, system,
             timeline, key_print,
@@ -195,7 +199,10 @@ impl PostgresStore {
                    on conflict (repo, id) do update set inc = host.inc + 1, name = excluded.name, version = excluded.version,
                    formats = excluded.formats, state = case host.state when 'draining' then 'draining' else 'live' end,
                    clean = false, beat = excluded.beat returning inc";
-        self.session.rows(Step::new(SIGNED_FOR).with(self.repo).with(text(&self.host().to_string())?))?;
+        // A login of a machine that only works may not write there, also where nothing would be written.
+        if self.session.rows(Step::new(IS_SIGNED_FOR).with(self.repo))?.is_empty() {
+            self.session.rows(Step::new(SIGNED_FOR).with(self.repo).with(text(&self.host().to_string())?))?;
+        }
         let before = Step::new("select clean from provost.host where repo = $1 and id = $2")
             .with(self.repo)
             .with(self.host().to_string());
@@ -315,6 +322,9 @@ pub(super) fn must_be_readable(row: &Row) -> Result<u32, StoreError> {
         Err(StoreError::NewerFormat { found, known: ENTRY_FORMAT })
     }
 }
+
+/// Whether there is what passkeys sign for, or something was signed without it.
+const IS_SIGNED_FOR: &str = "select from provost.daemon where repo = $1 union all select from provost.passkey where repo = $1";
 
 /// What passkeys sign for: the first host gives the repository its id, unless something was signed without one already.
 const SIGNED_FOR: &str = "insert into provost.daemon (repo, id, body) select $1, '1', $2

@@ -75,9 +75,8 @@ fn one_name_at_two_machines_is_two_agents_until_a_token_proves_it() {
             && says(a, &["lock", "acquire", "src/a.rs:f1"]).0 == 0
     });
     // A worker that both configurations name is that worker on both.
-    let robots = [a.client(&daemons[0], "robot"), b.client(&daemons[1], "robot")];
-    assert!(matches!(robots[0].say("HEARTBEAT", json!({})), Reply::Nothing | Reply::Message(_)));
-    robots[1].poll_until(|it| it.to_string().contains("first"));
+    a.client(&daemons[0], "robot").say("REGISTER", json!({})).ack();
+    b.client(&daemons[1], "robot").poll_until(|it| it.to_string().contains("first"));
 
     // A token makes the name good on both.
     let made = at_the_terminal(a, "token mint ada");
