@@ -145,10 +145,6 @@ impl PostgresStore {
 
     /// Makes the repository's row if it is not there.
     fn make_repo(&mut self, place: &Place) -> Result<(), StoreError> {
-        let is_there = Step::new("select from provost.repo where name = $1").with(self.database.name.clone());
-        if !self.session.rows(is_there)?.is_empty() {
-            return Ok(());
-        }
         let sql =
             "insert into provost.repo (name, format, n, mac, event, event_mac, pruned_to, log_from, system,
             timeline, key_print,
@@ -163,9 +159,16 @@ impl PostgresStore {
             .with(int(place.timeline)?)
             .with(self.key.fingerprint().to_string())
             .with(text(&Counters::default())?);
-        let find = Step::new("select id, key_print from provost.repo where name = $1")
-            .with(self.database.name.clone());
-        let found = self.session.ask(&[make, find])?.pop().unwrap_or_default();
+        let find = || {
+            let sql = "select id, key_print from provost.repo where name = $1";
+            Step::new(sql).with(self.database.name.clone())
+        };
+        let (find, again) = (find(), find());
+        let mut found = self.session.rows(find)?;
+        // A login of a machine that only works may not make one.
+        if found.is_empty() {
+            found = self.session.ask(&[make, again])?.pop().unwrap_or_default();
+        }
         let row = found.first().ok_or_else(|| StoreError::damaged("the repository's row is not there"))?;
         let print: String = row.try_get(1).map_err(unreadable)?;
         if print != self.key.fingerprint().to_string() {
@@ -324,7 +327,8 @@ pub(super) fn must_be_readable(row: &Row) -> Result<u32, StoreError> {
 }
 
 /// Whether there is what passkeys sign for, or something was signed without it.
-const IS_SIGNED_FOR: &str = "select from provost.daemon where repo = $1 union all select from provost.passkey where repo = $1";
+const IS_SIGNED_FOR: &str =
+    "select from provost.daemon where repo = $1 union all select from provost.passkey where repo = $1";
 
 /// What passkeys sign for: the first host gives the repository its id, unless something was signed without one already.
 const SIGNED_FOR: &str = "insert into provost.daemon (repo, id, body) select $1, '1', $2
