@@ -81,7 +81,8 @@ impl Caller {
         self.names.local(agent, self.door, self.token.as_deref(), &self.line)
     }
 
-    /// The same at a door whose messages carry the name: where an agent of another host has it, the caller does not go by a longer one.
+    /// Does the same for a door whose messages carry the name: if an agent of another host has the name, the caller is refused, and gets no
+    /// longer name.
     ///
     /// # Errors
     /// [`Rejected::OtherHost`], and what [`Caller::speaks_as`] says.

@@ -75,7 +75,7 @@ pub enum Rejected {
     Reserved,
     /// An agent has a token for the name, which the request did not show.
     Taken,
-    /// An agent of another host has the name, and nothing was shown that proves it.
+    /// An agent of another host has the name, and the caller has shown no proof of it.
     OtherHost,
     /// The token is valid, but for another name.
     OtherName,

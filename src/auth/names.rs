@@ -31,11 +31,11 @@ pub type GoodTokens = Box<dyn Fn(&Digest) -> Option<Duration> + Send + Sync>;
 /// What the engine knows of tokens, and its notice that they have changed.
 pub type EngineTokens = (Holders, GoodTokens, Arc<Notify>);
 
-/// What is known of names that are without a proof at other hosts.
+/// The look-ups of names that agents of other hosts have without a proof.
 pub struct OfHosts {
-    /// The name by which an agent is called here that says this one; `None` where that would be too long.
+    /// Returns the name by which this host calls an agent that says this name; `None` if that name would be too long.
     pub called_here: Box<dyn Fn(AgentId) -> Option<AgentId> + Send + Sync>,
-    /// Whether an agent of another host has this name.
+    /// Checks whether an agent of another host has this name.
     pub is_elsewhere: Box<dyn Fn(&AgentId) -> bool + Send + Sync>,
 }
 
@@ -51,7 +51,7 @@ pub struct Names {
     holders: Holders,
     tokens: GoodTokens,
     tokens_changed: Arc<Notify>,
-    /// None where a daemon writes alone.
+    /// The look-ups of names at other hosts; `None` where a daemon writes alone.
     of_hosts: Option<OfHosts>,
     speakers: Speakers,
     /// Processes that speak MCP to the daemon over HTTP.
@@ -90,13 +90,13 @@ impl Names {
         Self { keys, user: None, holders, tokens, tokens_changed, of_hosts: None, speakers, hosts }
     }
 
-    /// The same where agents of several hosts have names.
+    /// Adds the names that agents of other hosts have.
     #[must_use]
     pub fn over_hosts(self, of_hosts: OfHosts) -> Self {
         Self { of_hosts: Some(of_hosts), ..self }
     }
 
-    /// An agent without a proof as it is called here: with this host's digits where one of another host has the name.
+    /// Returns the name of an agent without a proof at this host: with this host's digits if an agent of another host has the name.
     fn called_here(&self, agent: AgentId) -> Result<AgentId, Rejected> {
         match &self.of_hosts {
             Some(it) => (it.called_here)(agent).ok_or(Rejected::OtherHost),
@@ -166,7 +166,8 @@ impl Names {
         Ok(who.coming_from(self.origin(line)))
     }
 
-    /// The same at a door whose messages carry the name: where an agent of another host has it, the caller does not go by a longer one.
+    /// Does the same for a door whose messages carry the name: if an agent of another host has the name, the caller is refused, and gets no
+    /// longer name.
     ///
     /// # Errors
     /// [`Rejected::OtherHost`], and what [`Names::local`] says.

@@ -15,23 +15,23 @@ use provost_base::{AgentId, DaemonId, HostId, Slug, Timestamp};
 
 /// Names of pages, which are a host's own and do no work.
 const PAGES: [&str; 2] = ["web-page", "dashboard"];
-/// Stands before the digits of a host.
+/// The character before the digits of a host.
 const AT: char = '@';
-/// How many digits of a host's id are in a name.
+/// The number of digits of a host's id in a name.
 const DIGITS: usize = 8;
 
-/// Which names are those of agents at which host.
+/// The names of agents, with the host of each.
 #[derive(Clone, Debug, Default)]
 pub struct HostNames {
     here: HostId,
-    /// The daemons that are there, by their hosts.
+    /// The daemons that take part, by their hosts.
     there: BTreeMap<HostId, DaemonId>,
     at: BTreeMap<Slug, HostId>,
     workers: BTreeSet<AgentId>,
 }
 
 impl HostNames {
-    /// As the state has them.
+    /// Makes the table from the state.
     pub fn of(state: &State) -> Self {
         let mut names = Self { here: state.here.host, ..Self::default() };
         if names.here.is_alone() {
@@ -45,7 +45,7 @@ impl HostNames {
         names
     }
 
-    /// Takes over what a change says of agents and hosts; whether a name may be another host's from now on, or free.
+    /// Follows a change to agents and hosts. Returns whether a name may belong to another host from now on, or be free.
     pub fn follow(&mut self, change: &Change) -> bool {
         if self.here.is_alone() {
             return false;
@@ -68,7 +68,7 @@ impl HostNames {
         }
     }
 
-    /// Whether an agent of another host has this name, as far as nothing is proved. A name with the digits of a host is that host's alone.
+    /// Checks whether an agent of another host has this name, for a caller without a proof. A name with the digits of a host is that host's alone.
     pub fn is_elsewhere(&self, agent: &AgentId) -> bool {
         if self.here.is_alone() || self.is_common(agent) {
             return false;
@@ -82,13 +82,13 @@ impl HostNames {
         }
     }
 
-    /// The name by which an agent without a proof is called that says this one here; `None` where the longer one would be too long.
+    /// Returns the name by which this host calls an agent without a proof that says this name; `None` if the longer name would be too long.
     pub fn called_here(&self, agent: AgentId) -> Option<AgentId> {
         if self.here.is_alone() || self.is_common(&agent) || host_in(&agent).is_some() {
             return Some(agent);
         }
         let longer = AgentId::parse(&format!("{agent}{AT}{}", self.here.short())).ok();
-        // An agent that was called so goes on to be.
+        // An agent keeps the longer name once it has it.
         let was_called = |it: &AgentId| self.at.contains_key(&owned_slug(it.as_str()));
         if self.is_elsewhere(&agent) || longer.as_ref().is_some_and(was_called) {
             return longer;
@@ -101,7 +101,7 @@ impl HostNames {
     }
 }
 
-/// The digits of a host at the end of a name.
+/// Returns the digits of a host at the end of a name.
 fn host_in(agent: &AgentId) -> Option<&str> {
     let (_, host) = agent.as_str().rsplit_once(AT)?;
     let is_host = host.len() == DIGITS && host.bytes().all(|it| matches!(it, b'0'..=b'9' | b'a'..=b'f'));
@@ -109,11 +109,11 @@ fn host_in(agent: &AgentId) -> Option<&str> {
 }
 
 impl State {
-    /// A command of a caller that may go by its name. The door has looked already; what other hosts have done since then is known here
-    /// alone. A caller that has the longer name and asks for the outcome under the shorter one means itself.
+    /// Returns the command of a caller that may use its name. The door has checked the name already; only the core knows what other hosts
+    /// have done since then. A caller that has the longer name, and asks for the outcome under the shorter name, means itself.
     ///
     /// # Errors
-    /// [`Refusal::OtherSpelling`]; [`Refusal::NameElsewhere`] where what the caller does would be done to another host's agent.
+    /// [`Refusal::OtherSpelling`]; [`Refusal::NameElsewhere`] if the command would act for another host's agent.
     pub(super) fn under_own_name(&self, who: &Principal, mut command: Command) -> Result<Command, Refusal> {
         if !who.has_free_name() {
             return Ok(command);
@@ -134,7 +134,7 @@ impl State {
         Ok(command)
     }
 
-    /// Whether an agent of another host has a name, whose daemon is there.
+    /// Checks whether an agent of another host has a name, and the daemon of that host takes part.
     fn is_name_elsewhere(&self, agent: &AgentId) -> bool {
         let is_common = PAGES.contains(&agent.as_str()) || self.settings.workers.contains_key(agent);
         if self.here.is_alone() || is_common {
@@ -144,14 +144,14 @@ impl State {
         at.is_some_and(|it| it != self.here.host && self.abilities.of(it).is_some())
     }
 
-    /// Notes that an agent is one of this host's, which has done something under a free name.
+    /// Notes that an agent which has done something under a free name is an agent of this host.
     pub(super) fn note_home(&self, now: Timestamp, agent: &AgentId, is_free: bool, out: &mut Outbox) {
         if is_free && out.wrote() {
             self.agents.is_at_home(now, agent, out);
         }
     }
 
-    /// Whether an agent has something that its name is needed for: tasks, locks or mail.
+    /// Checks whether an agent has something for which its name is needed: tasks, locks or mail.
     pub(super) fn holds_something(&self, agent: &AgentId) -> bool {
         self.tasks.asked_by(agent) > 0 || self.locks.count_of(agent) > 0 || self.mail.waiting(agent) > 0
     }

@@ -279,7 +279,7 @@ pub enum Refusal {
         /// The name that the token reserves.
         agent: AgentId,
     },
-    /// The name is another host's agent's, and the caller has proved nothing.
+    /// An agent of another host has the name, and the caller has proved nothing.
     #[error(
         "{agent} is the name of an agent of another host, and nothing proves that this is the same agent: ask again, or take another name"
     )]

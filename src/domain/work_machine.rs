@@ -150,7 +150,7 @@ struct Checking<'a> {
     has_ended: BTreeSet<TaskId>,
     /// Questions that are asked in it.
     asked: BTreeSet<ApprovalId>,
-    /// Places that the machine has locked in it.
+    /// The places that the machine locks in the entry.
     locked: BTreeSet<SymbolPath>,
     /// What the machine says in it that it can do.
     ability: Option<Arc<HostAbility>>,
@@ -232,7 +232,7 @@ impl<'a> Checking<'a> {
         }
     }
 
-    /// A lock of its own, in the place of no other host's.
+    /// Checks that the machine takes a lock of its own, and replaces no lock of another host's.
     fn takes_lock(&mut self, lock: &Lock) -> Result<(), Beyond> {
         if !self.is_by(lock.daemon) {
             return no(format!("it has the lock on {} for another host", lock.at));
@@ -242,7 +242,7 @@ impl<'a> Checking<'a> {
         Ok(())
     }
 
-    /// One that was taken there, or whose time is up: the next agent takes that over.
+    /// Checks that the machine frees a lock that it has granted, or a lock whose time is up, which the next agent takes over.
     fn frees_lock(&self, at: &SymbolPath) -> Result<(), Beyond> {
         let other = |it: &&Arc<Lock>| !it.lapsed && !self.is_by(it.daemon) && !self.locked.contains(at);
         match self.state.locks.get(at).filter(other) {

@@ -28,14 +28,14 @@ impl TokenBoard {
         self.changed.notify_waiters();
     }
 
-    /// Takes over what a change says of where agents are.
+    /// Follows a change to the places of agents.
     pub(super) fn follow_names(&self, change: &Change) {
         if self.names.write().unwrap_or_else(PoisonError::into_inner).follow(change) {
             self.changed.notify_waiters();
         }
     }
 
-    /// Takes over all of them.
+    /// Replaces the tokens and the names.
     pub(super) fn replace(&self, state: &State) {
         *self.tokens.write().unwrap_or_else(PoisonError::into_inner) = state.tokens.clone();
         *self.names.write().unwrap_or_else(PoisonError::into_inner) = HostNames::of(state);

@@ -137,7 +137,7 @@ impl Signature {
         self.0
     }
 
-    /// Whether it is this key's, of this text.
+    /// Checks whether this key has signed this text.
     pub(super) fn is_of(&self, key: &HostKey, text: &[u8]) -> bool {
         key.has_signed(text, &self.0)
     }

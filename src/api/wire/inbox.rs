@@ -14,7 +14,7 @@ pub struct Me {
     pub operates: bool,
 }
 
-/// The code of a refusal where the caller's name is that of an agent of another host. Asked again, the caller may have a longer name.
+/// The code of the refusal of a name that belongs to an agent of another host. If the caller asks again, the daemon may call it by a longer name.
 pub const NAME_ELSEWHERE: &str = "name_elsewhere";
 
 /// `POST /send-message`.

@@ -60,7 +60,7 @@ impl Told {
 struct Sealed {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     enrolled: Option<Enrolled>,
-    /// Of a removal: which host has said so, with its signature.
+    /// For a removal: the host that has removed the other host, and its signature.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     removed: Option<(HostId, Signature)>,
     seal: Digest,
@@ -79,7 +79,7 @@ fn seal(
     Ok(key.mac(b"provost-host-key-v1", &[Digest::of_fields(fields).as_bytes()]))
 }
 
-/// The statement that keeps who was removed with an entry of the host `by`, which has signed it.
+/// Returns the statement that keeps a removal with an entry of the host `by`, which has signed it.
 ///
 /// # Errors
 /// When a number is none for a column.
@@ -222,8 +222,8 @@ impl HostKeys {
         Ok(rows)
     }
 
-    /// A removal counts where a host that may say so, and was there, has signed it: each login can add such a row. There is one row for
-    /// each host, so a false row keeps the true one out; [`Self::find_removals`] finds the removal in the journal then.
+    /// Learns which hosts were removed. A removal counts if a host that may say so, and took part then, has signed it, since each login can
+    /// add such a row. There is one row for each host, so a false row keeps the true one out; [`Self::find_removals`] finds the removal in the journal then.
     fn learn_removals(&mut self, key: &Key, rows: &[Told]) -> Result<(), StoreError> {
         for it in rows.iter().filter(|it| it.what == GONE) {
             let Ok(Sealed { removed: Some((by, signed)), .. }) = parse::<Sealed>(&it.body) else { continue };

@@ -37,7 +37,7 @@ const SIGNED_BY: &str = "select e.seq, s.host from provost.event e
         or (e.kind = 'recorded' and e.body is not null and e.body::json -> 'kind' -> 'recorded' ->> 'what' = $5))
     order by e.seq limit 1";
 
-/// Events behind another one that say that a host was removed, as [`SIGNED`] has the signatures that they are under.
+/// The events behind a given event that say that a host was removed, with the columns of [`SIGNED`] for their signatures.
 const REMOVALS: &str = "select s.event, s.n, s.host, s.mac, s.sig, m.mac, e.body::json #>> '{kind,recorded,subject}'
     from provost.event e
     join lateral (select * from provost.signature where repo = e.repo and event >= e.seq order by event limit 1) s on true
@@ -202,7 +202,7 @@ impl HostKeys {
         first_signed(session, step.with(USER_CHANGED))
     }
 
-    /// Takes over which hosts were removed behind an event, as the journal says it, under signatures of hosts that may say so.
+    /// Learns from the journal which hosts were removed behind an event, from events that hosts have signed which may say so.
     fn find_removals(&mut self, session: &mut Session, repo: i32, after: EventSeq) -> Result<(), StoreError> {
         let step = Step::new(REMOVALS).with(repo).with(int(after.0)?).with(HOST_DOWN);
         for row in &session.rows(step)? {
@@ -212,7 +212,7 @@ impl HostKeys {
             let host: &str = row.try_get(2).map_err(unreadable)?;
             let by: HostId = host.parse().map_err(StoreError::damaged)?;
             let n = EntryNo(nat(row.try_get(1).map_err(unreadable)?)?);
-            // One that does not hold is met where all signatures are looked at.
+            // The check of all signatures reports a signature that does not hold.
             if self.may_remove(by, gone)
                 && let Ok(event) = self.check_row(row)
             {

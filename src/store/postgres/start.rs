@@ -326,7 +326,7 @@ pub(super) fn must_be_readable(row: &Row) -> Result<u32, StoreError> {
     }
 }
 
-/// Whether there is what passkeys sign for, or something was signed without it.
+/// A row if the repository has the id that passkeys sign for, or a passkey that was enrolled without it.
 const IS_SIGNED_FOR: &str =
     "select from provost.daemon where repo = $1 union all select from provost.passkey where repo = $1";
 
