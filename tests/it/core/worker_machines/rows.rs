@@ -69,6 +69,7 @@ fn a_login_of_a_work_machine_writes_no_rows_of_what_such_a_machine_never_changes
         "t",
         "it has that login"
     );
+    until("each has said what it can do", || machines.sql("select count(*) from provost.ability") == "2");
     // It does its work with it, and begins again with it.
     let on = ["--on", "bench"];
     assert_eq!(delegate(a, "far", "echo it is done; echo new >made.txt", &on).0, 0);
@@ -78,6 +79,7 @@ fn a_login_of_a_work_machine_writes_no_rows_of_what_such_a_machine_never_changes
     assert_eq!(ask(&works, &["lock", "acquire", "src/a.rs:f1"]).0, 0);
     daemons.remove(1).stop();
     daemons.push(works.start());
+    until("it says again what it can do", || machines.sql("select count(*) from provost.ability") == "2");
     assert_eq!(delegate(a, "again", "true", &on).0, 0);
     is(a, "again", "completed");
     assert!(!works.log().contains("permission denied"), "{}", works.log());
