@@ -81,6 +81,15 @@ impl Caller {
         self.names.local(agent, self.door, self.token.as_deref(), &self.line)
     }
 
+    /// Does the same for a door whose messages carry the name: if an agent of another host has the name, the caller is refused, and gets no
+    /// longer name.
+    ///
+    /// # Errors
+    /// [`Rejected::OtherHost`], and what [`Caller::speaks_as`] says.
+    pub fn speaks_just_as(&self, agent: AgentId) -> Result<Principal, Rejected> {
+        self.names.just_as_said(agent, self.door, self.token.as_deref(), &self.line)
+    }
+
     /// Whether the token that the request has shown, if it has shown one, is still good.
     ///
     /// # Errors

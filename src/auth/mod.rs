@@ -75,6 +75,8 @@ pub enum Rejected {
     Reserved,
     /// An agent has a token for the name, which the request did not show.
     Taken,
+    /// An agent of another host has the name, and the caller has shown no proof of it.
+    OtherHost,
     /// The token is valid, but for another name.
     OtherName,
     /// The request was not made to this door, or not by a program of this machine.
@@ -105,6 +107,7 @@ impl Rejected {
             Self::Busy => "the peer is not known: too many descriptors are open to examine it",
             Self::Reserved => "the name is reserved",
             Self::Taken => "the name has a token, which was not shown",
+            Self::OtherHost => "the name is that of an agent of another host, and was not proved",
             Self::OtherName => "the token is not for this name",
             Self::Foreign => "the request was made to another address, or by a page of a browser",
             Self::BadToken => "the token is not valid",

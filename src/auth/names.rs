@@ -31,6 +31,14 @@ pub type GoodTokens = Box<dyn Fn(&Digest) -> Option<Duration> + Send + Sync>;
 /// What the engine knows of tokens, and its notice that they have changed.
 pub type EngineTokens = (Holders, GoodTokens, Arc<Notify>);
 
+/// The look-ups of names that agents of other hosts have without a proof.
+pub struct OfHosts {
+    /// Returns the name by which this host calls an agent that says this name; `None` if that name would be too long.
+    pub called_here: Box<dyn Fn(AgentId) -> Option<AgentId> + Send + Sync>,
+    /// Checks whether an agent of another host has this name.
+    pub is_elsewhere: Box<dyn Fn(&AgentId) -> bool + Send + Sync>,
+}
+
 /// For how long a proof holds if no notice of a change comes; without a time, until one comes.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct HoldsFor(pub Option<Duration>);
@@ -43,6 +51,8 @@ pub struct Names {
     holders: Holders,
     tokens: GoodTokens,
     tokens_changed: Arc<Notify>,
+    /// The look-ups of names at other hosts; `None` where a daemon writes alone.
+    of_hosts: Option<OfHosts>,
     speakers: Speakers,
     /// Processes that speak MCP to the daemon over HTTP.
     hosts: Speakers,
@@ -77,7 +87,21 @@ impl Names {
 
     fn with(keys: Option<Arc<KeyRing>>, (holders, tokens, tokens_changed): EngineTokens) -> Self {
         let (speakers, hosts) = (Speakers::default(), Speakers::default());
-        Self { keys, user: None, holders, tokens, tokens_changed, speakers, hosts }
+        Self { keys, user: None, holders, tokens, tokens_changed, of_hosts: None, speakers, hosts }
+    }
+
+    /// Adds the names that agents of other hosts have.
+    #[must_use]
+    pub fn over_hosts(self, of_hosts: OfHosts) -> Self {
+        Self { of_hosts: Some(of_hosts), ..self }
+    }
+
+    /// Returns the name of an agent without a proof at this host: with this host's digits if an agent of another host has the name.
+    fn called_here(&self, agent: AgentId) -> Result<AgentId, Rejected> {
+        match &self.of_hosts {
+            Some(it) => (it.called_here)(agent).ok_or(Rejected::OtherHost),
+            None => Ok(agent),
+        }
     }
 
     /// Ends when a proof may hold no longer that held before this call: tokens, keys or the time have changed.
@@ -105,14 +129,20 @@ impl Names {
     /// Whether a caller with no more than this proof may use a name.
     ///
     /// # Errors
-    /// [`Rejected::Reserved`], [`Rejected::Taken`].
+    /// [`Rejected::Reserved`], [`Rejected::Taken`], [`Rejected::OtherHost`].
     pub fn is_free(&self, agent: &AgentId, proof: Proof) -> Result<(), Rejected> {
         let is_users = self.user.as_ref().is_some_and(|(_, owned)| *owned == owned_slug(agent.as_str()));
         if is_users || role::is_reserved(agent) || self.keys.as_ref().is_some_and(|it| it.is_reserved(agent))
         {
             return Err(Rejected::Reserved);
         }
-        if (self.holders)(agent, proof) { Err(Rejected::Taken) } else { Ok(()) }
+        if (self.holders)(agent, proof) {
+            return Err(Rejected::Taken);
+        }
+        if self.of_hosts.as_ref().is_some_and(|it| (it.is_elsewhere)(agent)) {
+            return Err(Rejected::OtherHost);
+        }
+        Ok(())
     }
 
     /// A process of this user at a door, under the name that it gives itself: that of its token in any
@@ -136,12 +166,30 @@ impl Names {
         Ok(who.coming_from(self.origin(line)))
     }
 
+    /// Does the same for a door whose messages carry the name: if an agent of another host has the name, the caller is refused, and gets no
+    /// longer name.
+    ///
+    /// # Errors
+    /// [`Rejected::OtherHost`], and what [`Names::local`] says.
+    pub fn just_as_said(
+        &self,
+        agent: AgentId,
+        door: Door,
+        token: Option<&Token>,
+        line: &Line,
+    ) -> Result<Principal, Rejected> {
+        let who = self.local(agent.clone(), door, token, line)?;
+        if is_same(who.agent(), &agent) { Ok(who) } else { Err(Rejected::OtherHost) }
+    }
+
     fn named(&self, agent: AgentId, door: Door, token: Option<&Token>) -> Result<Principal, Rejected> {
         if let Some(token) = token {
             let its = is_same(&token.agent, &agent);
             return if its { Ok(role::bearer(token, door)) } else { Err(Rejected::OtherName) };
         }
-        if !role::is_page(&agent, door) {
+        let is_page = role::is_page(&agent, door);
+        let agent = if is_page { agent } else { self.called_here(agent)? };
+        if !is_page {
             self.is_free(&agent, Proof::PeerUid)?;
         }
         // Elsewhere names are proved by frames, by a jail, or not at all.
@@ -165,7 +213,9 @@ impl Names {
     /// What [`Names::is_free`] says of those who have shown the secret that all share.
     pub fn by_frame(&self, agent: AgentId, standing: Standing, line: &Line) -> Result<Principal, Rejected> {
         self.note(line, Some(&agent));
-        if standing == Standing::Shared {
+        let is_shared = standing == Standing::Shared;
+        let agent = if is_shared { self.called_here(agent)? } else { agent };
+        if is_shared {
             self.is_free(&agent, Proof::SharedKey)?;
         }
         Ok(role::devit(agent, standing).coming_from(self.origin(line)))

@@ -230,7 +230,8 @@ impl Adapter<'_> {
         let about = self.client.about().await?;
         let door = about.doors.into_iter().find(|it| it.door == "agent_protocol").map(|it| it.address);
         let at_work = self.client.at_work().await?;
-        let agent = self.agent.to_string();
+        // The daemon calls an agent by a longer name where one of another host has its name.
+        let agent = self.client.who_am_i().await?.agent;
         let names_shells = self.host.names_shells();
         self.facts = Some(Facts { agent, names_shells, at_work, door, current: true });
         Ok(())

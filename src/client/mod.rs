@@ -249,7 +249,16 @@ impl Client {
             }
             DaemonRoute::Socket(socket) => {
                 let members = E::write(asked).map_err(ClientError::broken)?;
-                let bytes = self.bytes(socket, E::WHICH, members, patience).await?;
+                let again = self.agent.is_some().then(|| members.clone());
+                let bytes = match (self.bytes(socket, E::WHICH, members, patience).await, again) {
+                    // The name became another host's agent's just now. Nothing was done, and the daemon has a longer name for this one.
+                    (Err(ClientError::Refused { fault, .. }), Some(members))
+                        if fault.error == wire::NAME_ELSEWHERE =>
+                    {
+                        self.bytes(socket, E::WHICH, members, patience).await?
+                    }
+                    (bytes, _) => bytes?,
+                };
                 E::read(&bytes).map_err(|err| unexpected(&err))
             }
         }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 
 use super::{Prepared, Start, now, wiring};
-use provost_auth::names::Names;
+use provost_auth::names::{Names, OfHosts};
 use provost_auth::replay::ReplayGuard;
 use provost_base::limits::NONCES_MAX;
 use provost_base::{AgentId, Digest};
@@ -31,6 +31,11 @@ pub(super) fn names(
     let tokens = Box::new(move |token: &Digest| good.is_good_for(token));
     let spoken = start.places.state.join("speakers");
     let names = Names::new(keys, prepared.user.clone(), (holders, tokens, engine.token_changes().clone()));
+    let (called, elsewhere) = (engine.clone(), engine.clone());
+    let names = names.over_hosts(OfHosts {
+        called_here: Box::new(move |agent| called.host_names().called_here(agent)),
+        is_elsewhere: Box::new(move |agent| elsewhere.host_names().is_elsewhere(agent)),
+    });
     Ok(Arc::new(names.remembering(&spoken).with_context(|| spoken.display().to_string())?))
 }
 

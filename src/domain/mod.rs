@@ -26,12 +26,14 @@ mod effect;
 mod event;
 mod event_kinds;
 mod event_text;
+mod failure;
 mod files;
 mod forced;
 mod grants;
 mod handoff;
 mod hook;
 mod host;
+mod host_names;
 mod inside;
 mod intent;
 mod job;
@@ -105,11 +107,13 @@ pub use crew::{
 pub use effect::{Effect, Owed};
 pub use event::{Event, EventKind};
 pub use event_kinds::event_kinds;
+pub use failure::Failure;
 pub use files::{FileChange, Finding, FindingKind, ScanReport, Watched, WatchedFile};
 pub use grants::{Grant, GrantChange, Grants, Outcome};
 pub use handoff::{Handoff, HandoffState, Handoffs};
 pub use hook::{Hooks, Notice};
 pub use host::{Gone, HOST_DOWN};
+pub use host_names::HostNames;
 pub use intent::{Intent, IntentFile, IntentStatus, Intents};
 pub use job::{
     Job, JobChange, JobEvent, JobKind, JobResult, JobState, Jobs, Phase, PhaseName, PhaseState, Phases,
@@ -142,7 +146,7 @@ pub use provost_base::{Door, Scope, Scopes};
 pub use push::{PushChange, PushSetting, PushSubscription, PushSubscriptions, push_address, push_id};
 pub use queue::{Placement, Priority, QueueEvent};
 pub use quota::{Quota, Uses};
-pub use refusal::{Failure, Refusal, RefusalKind};
+pub use refusal::{Refusal, RefusalKind};
 pub use row::{Change, ChangeClass};
 pub use screenshot::Picture;
 pub use session::{ALIVE_FOR, Agents, Nick, RegisteredAgent, SeenAt};
@@ -487,22 +491,18 @@ impl Core {
     ) -> Result<Answer<Reply>, Refusal> {
         self.state.awake_since.get_or_insert(call.now);
         let durability = command.durability();
-        if call.who.has_free_name()
-            && let Some(used) = self.state.agents.other_spelling(call.who.agent())
-        {
-            let (agent, used) = (call.who.agent().clone(), used.clone());
-            return Err(Refusal::OtherSpelling { agent, used });
-        }
+        let command = self.state.under_own_name(call.who, command)?;
         let (here, before) = (self.state.here, out.changes.len());
         out.begin(self.state.counters, (call.now, call.who.agent().clone()), here);
         let (agent, door) = (call.who.agent().clone(), call.who.door());
-        let (now, gives_back) = (call.now, command.gives_back());
+        let (now, gives_back, is_free) = (call.now, command.gives_back(), call.who.has_free_name());
         let decided = decide::decide(&self.state, &*self.judge, call, &command, out);
         match decided.and_then(|it| self.state.must_be_work_here(out).map(|()| it)) {
             Ok(answer) => {
                 self.state.owe_notices(now, out);
                 // A caller that gives back something that it does not have was not here for that.
                 let is_here = !gives_back || out.wrote();
+                self.state.note_home(now, &agent, is_free, out);
                 if is_here && !self.state.agents.doors_of(&agent).contains(&door) {
                     out.put(Change::CameBy(agent, door));
                 }
@@ -563,7 +563,7 @@ impl Core {
             self.by_itself(now, out, |state, out| {
                 state.mail.expire(now, state.settings.mail_keep, out);
                 state.quota.expire(now, out);
-                state.agents.expire_strangers(now, out);
+                state.agents.expire_strangers(now, |it| state.holds_something(it), out);
                 state.sweep_posts(now, out);
                 state.tokens.expire(now, out);
                 state.jobs.expire(now, out);

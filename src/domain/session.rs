@@ -215,6 +215,11 @@ impl Agents {
     /// Notes a sign of life, and publishes it to the other hosts now and then.
     fn is_seen(&self, now: Timestamp, agent: &AgentId, out: &mut Outbox) {
         out.put(Change::Beat(agent.clone(), now));
+        self.is_at_home(now, agent, out);
+    }
+
+    /// Tells the other hosts now and then that an agent is at this one.
+    pub(super) fn is_at_home(&self, now: Timestamp, agent: &AgentId, out: &mut Outbox) {
         let (daemon, told) = (out.here(), self.at.get(agent));
         let is_told = told.is_some_and(|it| it.daemon == daemon && now < it.at.after(SEEN_TOLD));
         let has_room = told.is_some() || self.at.len() < 2 * AGENTS_MAX;
@@ -224,9 +229,14 @@ impl Agents {
     }
 
     /// Forgets where unregistered agents were seen that have been away for long, since names can be invented freely.
-    pub(super) fn expire_strangers(&self, now: Timestamp, out: &mut Outbox) {
+    pub(super) fn expire_strangers(
+        &self,
+        now: Timestamp,
+        holds_something: impl Fn(&AgentId) -> bool,
+        out: &mut Outbox,
+    ) {
         let is_old = |(id, it): &(&AgentId, &SeenAt)| {
-            !self.known.contains_key(*id) && it.at.after(STRANGERS_KEPT) <= now
+            !self.known.contains_key(*id) && it.at.after(STRANGERS_KEPT) <= now && !holds_something(id)
         };
         self.at.iter().filter(is_old).for_each(|(id, _)| out.put(Change::At(id.clone(), None)));
     }
@@ -254,6 +264,11 @@ impl Agents {
     /// Returns where the agent gave its last sign of life; `None` if a daemon writes alone.
     pub fn at(&self, agent: &AgentId) -> Option<SeenAt> {
         self.at.get(agent).copied()
+    }
+
+    /// Returns all agents that were seen at any host, each with the place where it was seen last.
+    pub(super) fn places(&self) -> impl Iterator<Item = (&AgentId, &SeenAt)> {
+        self.at.iter()
     }
 
     /// Returns all agents that were seen at any host.

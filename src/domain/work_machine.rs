@@ -14,11 +14,11 @@ use std::sync::Arc;
 
 use super::{
     Change, Command, Core, Effect, Event, EventKind, Failure, GrantChange, HOST_ABLE, HOST_DOWN, HostAbility,
-    LogEntry, Outbox, Outcome, Parked, Proof, QueueEvent, Refusal, State, Task, TaskState, USER_CHANGED,
-    WorkerKind,
+    Lock, LogEntry, Outbox, Outcome, Parked, Proof, QueueEvent, Refusal, State, Task, TaskState,
+    USER_CHANGED, WorkerKind,
 };
 use provost_base::limits::NUMBERS_SKIPPED;
-use provost_base::{ApprovalId, DaemonId, EffectId, HostId, HostRole, TaskId};
+use provost_base::{AgentId, ApprovalId, DaemonId, EffectId, HostId, HostRole, SymbolPath, TaskId, Ticket};
 
 /// Kinds of events that such a machine decides in no state.
 pub const NEVER_WORK: [&str; 13] = [
@@ -150,14 +150,16 @@ struct Checking<'a> {
     has_ended: BTreeSet<TaskId>,
     /// Questions that are asked in it.
     asked: BTreeSet<ApprovalId>,
+    /// The places that the machine locks in the entry.
+    locked: BTreeSet<SymbolPath>,
     /// What the machine says in it that it can do.
     ability: Option<Arc<HostAbility>>,
 }
 
 impl<'a> Checking<'a> {
     fn of(state: &'a State, by: DaemonId) -> Self {
-        let (tasks, has_ended, asked) = (BTreeMap::new(), BTreeSet::new(), BTreeSet::new());
-        Self { state, by, tasks, has_ended, asked, ability: None }
+        let (tasks, has_ended, asked, locked) = Default::default();
+        Self { state, by, tasks, has_ended, asked, locked, ability: None }
     }
 
     // tidy: long because it has one arm for each kind of change
@@ -195,6 +197,14 @@ impl<'a> Checking<'a> {
             Change::PutMerge(_) | Change::DropMerge(_) => no("it changes what is to be merged"),
             Change::Switch(worker, _) => no(format!("it switches worker {worker}")),
             Change::OweDeed(..) => no("it writes files of the repository"),
+            Change::PutLock(lock) => self.takes_lock(lock),
+            Change::DropLock(at) => self.frees_lock(at),
+            Change::PutWaiter(it) if !self.is_by(it.daemon) => no("it has an agent of another host wait"),
+            Change::DropWaiter(ticket) => self.ends_wait(*ticket),
+            Change::At(agent, at) if at.is_none_or(|it| !self.is_by(it.daemon)) => {
+                no(format!("it says that {agent} is elsewhere"))
+            }
+            Change::DropAgent(agent) if !self.is_its_agent(agent) => no(format!("it forgets {agent}")),
             Change::HostDown(..)
             | Change::DropAbility(_)
             | Change::Grant(GrantChange::Use(..))
@@ -208,10 +218,7 @@ impl<'a> Checking<'a> {
             | Change::CarryMail(..)
             | Change::Apply(_)
             | Change::PutUses(_)
-            | Change::PutLock(_)
-            | Change::DropLock(_)
             | Change::PutWaiter(_)
-            | Change::DropWaiter(_)
             | Change::RefuseCircle(_)
             | Change::PutIntent(_)
             | Change::DropIntent(_)
@@ -223,6 +230,36 @@ impl<'a> Checking<'a> {
             | Change::OweHook(..)
             | Change::OweNotice(..) => Ok(()),
         }
+    }
+
+    /// Checks that the machine takes a lock of its own, and replaces no lock of another host's.
+    fn takes_lock(&mut self, lock: &Lock) -> Result<(), Beyond> {
+        if !self.is_by(lock.daemon) {
+            return no(format!("it has the lock on {} for another host", lock.at));
+        }
+        self.frees_lock(&lock.at)?;
+        self.locked.insert(lock.at.clone());
+        Ok(())
+    }
+
+    /// Checks that the machine frees a lock that it has granted, or a lock whose time is up, which the next agent takes over.
+    fn frees_lock(&self, at: &SymbolPath) -> Result<(), Beyond> {
+        let other = |it: &&Arc<Lock>| !it.lapsed && !self.is_by(it.daemon) && !self.locked.contains(at);
+        match self.state.locks.get(at).filter(other) {
+            Some(lock) => no(format!("it frees the lock on {at}, which {} has at another host", lock.holder)),
+            None => Ok(()),
+        }
+    }
+
+    fn ends_wait(&self, ticket: Ticket) -> Result<(), Beyond> {
+        match self.state.locks.waiter(ticket).filter(|it| !self.is_by(it.daemon)) {
+            Some(it) => no(format!("it has {} wait no longer, which waits at another host", it.agent)),
+            None => Ok(()),
+        }
+    }
+
+    fn is_its_agent(&self, agent: &AgentId) -> bool {
+        self.state.agents.at(agent).is_none_or(|it| self.is_by(it.daemon))
     }
 
     fn is_by(&self, daemon: DaemonId) -> bool {

@@ -53,8 +53,8 @@ use provost_domain::command::{Collected, Locked};
 use provost_domain::post::{Owner, Post};
 use provost_domain::view::View;
 use provost_domain::{
-    Answer, Command, Core, Facts, Judge, JudgedVerb, Principal, Proof, Refusal, Reply, Settings, State, Verb,
-    VerbName,
+    Answer, Command, Core, Facts, HostNames, Judge, JudgedVerb, Principal, Proof, Refusal, Reply, Settings,
+    State, Verb, VerbName,
 };
 pub use provost_store::ENTRY_FORMAT;
 /// A store's protection of acknowledged writes, for doors.
@@ -185,7 +185,7 @@ pub fn start_checking(
     let repeats = Arc::new(Repeats::default());
     repeats.open(!store.waits_for_disk());
     let (received, messages) = (Arc::new(AtomicBool::new(false)), Arc::new(MessageQueue::default()));
-    let tokens = Arc::new(TokenBoard::new(core.state().tokens.clone()));
+    let tokens = Arc::new(TokenBoard::new(core.state()));
     let (trouble, measures) = (Trouble::default(), Measures::default());
     let worker = Worker::new(
         core,
@@ -486,6 +486,11 @@ impl Engine {
     /// Checks whether a token reserves a name, so that this proof alone does not suffice for it.
     pub fn is_taken(&self, agent: &AgentId, proof: Proof) -> bool {
         self.tokens.is_taken(agent, proof, self.now())
+    }
+
+    /// Returns the names of other hosts' agents, as doors see them.
+    pub fn host_names(&self) -> impl std::ops::Deref<Target = HostNames> + '_ {
+        self.tokens.names()
     }
 
     /// Returns for how long the token with this digest is valid from now; `None` if it is not valid.

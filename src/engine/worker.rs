@@ -235,7 +235,7 @@ impl Worker {
             Envelope::SetJudge(judge) => self.core.set_judge(judge),
             Envelope::SetSettings(settings) => {
                 self.core.set_settings(*settings);
-                self.tokens.replace(self.core.state().tokens.clone());
+                self.tokens.replace(self.core.state());
                 self.board.forget_all();
             }
             Envelope::SetCodeOwners(owners) => self.core.set_code_owners(owners),
@@ -413,6 +413,11 @@ impl Worker {
                     self.repeats.forget(slug);
                 }
                 Change::PutToken(_) | Change::DropToken(_) => self.tokens.follow(change),
+                Change::At(..)
+                | Change::DropAgent(_)
+                | Change::PutAbility(_)
+                | Change::DropAbility(_)
+                | Change::HostDown(..) => self.tokens.follow_names(change),
                 _ => {}
             }
         }

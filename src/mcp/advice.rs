@@ -53,6 +53,7 @@ pub(super) fn next_step(fault: &wire::ErrorBody) -> Option<String> {
         "reserved" | "unproven" => {
             "this name has an owner; a person has to start the server under another name or with its token"
         }
+        "name_elsewhere" => "call it again; this machine may have a longer name for you by now",
         "not_in_crew" => "claim_acquire joins you",
         "no_worktree" => "leave `worktree` out, or give the absolute path of a work tree of this repository",
         "no_process" => "leave the process out",

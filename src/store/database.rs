@@ -19,9 +19,11 @@ pub(super) const IN_DATABASE_LEN_MAX: u64 = 4_096;
 /// The statements that an administrator runs once, if the owner's role may not make roles.
 pub const ROLES: &str = "\
 create role provost_host nologin;
+create role provost_worker nologin;
 create role provost_reader nologin;
 -- one for each machine:
 create role provost_laptop login in role provost_host connection limit 10;
+-- one that only works is in provost_worker instead
 \\password provost_laptop
 ";
 

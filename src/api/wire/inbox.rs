@@ -14,6 +14,9 @@ pub struct Me {
     pub operates: bool,
 }
 
+/// The code of the refusal of a name that belongs to an agent of another host. If the caller asks again, the daemon may call it by a longer name.
+pub const NAME_ELSEWHERE: &str = "name_elsewhere";
+
 /// `POST /send-message`.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]

@@ -194,7 +194,7 @@ impl Locks {
     }
 
     /// Returns the waiter with this ticket, if it still waits.
-    pub(super) fn waiter(&self, ticket: Ticket) -> Option<&Arc<Waiter>> {
+    pub(crate) fn waiter(&self, ticket: Ticket) -> Option<&Arc<Waiter>> {
         self.waiters.get(&ticket)
     }
 
@@ -225,7 +225,7 @@ impl Locks {
     }
 
     /// Returns how many locks an agent has, lapsed ones included.
-    pub(super) fn count_of(&self, agent: &AgentId) -> usize {
+    pub(crate) fn count_of(&self, agent: &AgentId) -> usize {
         self.by_holder.get(agent).map_or(0, BTreeSet::len)
     }
 

@@ -327,7 +327,7 @@ impl Worker {
             self.core.take_over(loaded.state);
             self.core.decides_at(loaded.daemon);
             self.letterboxes.load(self.core.state());
-            self.tokens.replace(self.core.state().tokens.clone());
+            self.tokens.replace(self.core.state());
         } else {
             self.core.restore(loaded.state);
         }

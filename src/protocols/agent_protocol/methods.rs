@@ -40,13 +40,13 @@ fn named(id: &str) -> Result<AgentId, AgentProtocolError> {
 fn speaks_as(caller: &Caller, agent: AgentId) -> Result<Principal, AgentProtocolError> {
     let reserved = || {
         AgentProtocolError::forbidden(format!(
-            "the id {agent} is reserved: it has a key or token of its own, or belongs to the daemon or a person; choose another one"
+            "the id {agent} is reserved: it has a key or token of its own, or belongs to the daemon, a person or an agent of another host; choose another one"
         ))
     };
     if map::OURS.contains(&agent.as_str()) {
         return Err(reserved());
     }
-    caller.speaks_as(agent.clone()).map_err(|_| reserved())
+    caller.speaks_just_as(agent.clone()).map_err(|_| reserved())
 }
 
 /// Checks whether the caller may act on a thing that is meant for this name. A name with a key or token of its own

@@ -86,7 +86,10 @@ impl BrokerError {
         Self(
             403,
             json!({
-                "detail": "this name has a key or token of its own; publish with it, or under another name",
+                "detail": match why {
+                    Rejected::OtherHost => "an agent of another host has this name; publish with a token of it, or under another name",
+                    _ => "this name has a key or token of its own; publish with it, or under another name",
+                },
                 "error": "agent_id is reserved",
                 "value": agent.as_str(),
             }),

@@ -219,7 +219,7 @@ impl Broker {
     fn speaks_as(caller: &Caller, agent: &AgentId) -> Result<Principal, BrokerError> {
         let name = slug(agent.as_str());
         let plain = AgentId::from(&name);
-        caller.speaks_as(plain).map_err(|why| BrokerError::reserved(agent, why))
+        caller.speaks_just_as(plain).map_err(|why| BrokerError::reserved(agent, why))
     }
 
     /// Returns the work trees of the repository; they are read on a blocking thread.

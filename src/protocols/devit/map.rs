@@ -556,8 +556,6 @@ pub(super) fn fault(refusal: Refusal, advertised: &str) -> DevitError {
         }
         Refusal::OutOfScope { .. }
         | Refusal::RoleTooLow { .. }
-        | Refusal::NameTaken { .. }
-        | Refusal::OtherSpelling { .. }
         | Refusal::TaskNotYours { .. }
         | Refusal::ApprovalOwn
         | Refusal::ApprovalFromAsker { .. }
@@ -567,6 +565,8 @@ pub(super) fn fault(refusal: Refusal, advertised: &str) -> DevitError {
         | Refusal::IntentNotOwned { .. }
         | Refusal::ContractOwn
         | Refusal::ContractNotYours { .. } => Code::Forbidden,
+        Refusal::NameTaken { .. } | Refusal::NameElsewhere { .. } => Code::Forbidden,
+        Refusal::OtherSpelling { .. } => Code::Forbidden,
         Refusal::TaskExists => Code::TaskExists,
         Refusal::TaskNotFound => Code::TaskNotFound,
         Refusal::TaskFinished | Refusal::TaskCannot { .. } => Code::TaskFinished,

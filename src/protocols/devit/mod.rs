@@ -397,7 +397,11 @@ impl Talk {
     /// Returns the answer to a caller whose name has become reserved.
     fn not_ones_own(&self, rejected: Rejected, agent: AgentId) -> Message {
         tracing::warn!(door = "devit", cause = rejected.cause(), pid = self.peer.pid, "frame refused");
-        Message::fault(&self.door.fault(Refusal::NameTaken { agent }))
+        let refusal = match rejected {
+            Rejected::OtherHost => Refusal::NameElsewhere { agent },
+            _ => Refusal::NameTaken { agent },
+        };
+        Message::fault(&self.door.fault(refusal))
     }
 
     /// Checks whether a message may still be delivered: a poll may have waited, and the caller's key may have ended

@@ -87,6 +87,10 @@ pub(super) fn fault(refusal: Refusal) -> OwnError {
             "set PROVOST_TOKEN; or, in a terminal in which no agent has run: provost token revoke --of {}",
             provost_base::shell_word(agent.as_str())
         )),
+        Refusal::NameElsewhere { agent } => fault.hint(format!(
+            "asked again, you may be called by a longer name; a token proves that you are this agent: provost token mint {}",
+            provost_base::shell_word(agent.as_str())
+        )),
         Refusal::TokenNotFound => fault.hint("`provost token list` lists what there is"),
         Refusal::Crew(CrewRefusal::NotInCrew) => fault.hint("announce it first: `provost adapter run` does, and POST /agents/announce at Agent Protocol's door"),
         Refusal::Crew(CrewRefusal::FileClaimed { .. } | CrewRefusal::FileLocked { .. }) => fault.hint("work on something else, or ask the holder"),
@@ -151,6 +155,7 @@ fn word(refusal: &Refusal) -> (StatusCode, &'static str) {
         Refusal::ContractOwn => (StatusCode::FORBIDDEN, "contract_own"),
         Refusal::ContractNotYours { .. } => (StatusCode::FORBIDDEN, "contract_not_yours"),
         Refusal::NameTaken { .. } => (StatusCode::FORBIDDEN, "reserved"),
+        Refusal::NameElsewhere { .. } => (StatusCode::FORBIDDEN, wire::NAME_ELSEWHERE),
         Refusal::OtherSpelling { .. } => (StatusCode::FORBIDDEN, "other_spelling"),
         Refusal::TokenNotFound => (StatusCode::NOT_FOUND, "token_not_found"),
         Refusal::TooOften { .. } => (StatusCode::TOO_MANY_REQUESTS, "too_often"),

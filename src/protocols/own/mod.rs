@@ -351,6 +351,7 @@ fn not_ones_own(why: Rejected, agent: &AgentId, token: Option<&Token>) -> OwnErr
     match (why, token) {
         (Rejected::BadToken, _) => bad_token(),
         (Rejected::Taken, _) => map::fault(Refusal::NameTaken { agent: agent.clone() }),
+        (Rejected::OtherHost, _) => map::fault(Refusal::NameElsewhere { agent: agent.clone() }),
         (_, Some(token)) => {
             let message = format!("the token is {}'s, and the request is not", token.agent);
             OwnError::new(StatusCode::FORBIDDEN, "reserved", message)

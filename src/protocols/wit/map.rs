@@ -64,7 +64,7 @@ impl WitError {
 
     /// Makes the error for a session whose name is reserved.
     pub(super) fn reserved() -> Self {
-        let message = "this name is reserved: it has a key of its own, or belongs to the daemon or a person; choose another sessionId";
+        let message = "this name is reserved: it has a key of its own, or belongs to the daemon, a person or an agent of another host; choose another sessionId";
         Self::method("SESSION_RESERVED", &json!({ "message": message }))
     }
 }
@@ -106,7 +106,7 @@ fn refused(refusal: &Refusal) -> WitError {
             "SESSION_ALREADY_REGISTERED",
             &json!({ "agentId": nick.number, "name": nick.name }),
         ),
-        Refusal::NameTaken { .. } => WitError::reserved(),
+        Refusal::NameTaken { .. } | Refusal::NameElsewhere { .. } => WitError::reserved(),
         other => WitError::method(word(other.kind()), &json!({ "message": message })),
     }
 }

@@ -56,7 +56,9 @@ impl Wit {
     /// Returns the caller's principal under the name that it gives. The name must be one that every process of this
     /// user may use.
     fn speaks_as(&self, session: AgentId) -> Result<Principal, WitError> {
-        self.0.names.local(session, Door::Wit, None, &self.1).map_err(|why| {
+        // A client looks for its own `sessionId` in the answers, and would not know itself by a longer name.
+        let who = self.0.names.just_as_said(session, Door::Wit, None, &self.1);
+        who.map_err(|why| {
             tracing::warn!(door = "wit", cause = why.cause(), "request refused");
             WitError::reserved()
         })

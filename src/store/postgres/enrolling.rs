@@ -11,7 +11,7 @@ use super::start::REMOVED;
 use super::{PostgresStore, unreadable};
 use crate::StoreError;
 use crate::codec::{int, nat, parse, text};
-use crate::host_keys::{self, At, Enrolled, HostKey, KnownHost, Signer};
+use crate::host_keys::{self, At, Enrolled, HostKey, KnownHost, Signature, Signer, removal_text};
 use crate::journal::Key;
 use provost_base::{Digest, EntryNo, EventSeq, HostId, HostRole};
 
@@ -60,6 +60,9 @@ impl Told {
 struct Sealed {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     enrolled: Option<Enrolled>,
+    /// For a removal: the host that has removed the other host, and its signature.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    removed: Option<(HostId, Signature)>,
     seal: Digest,
 }
 
@@ -76,14 +79,38 @@ fn seal(
     Ok(key.mac(b"provost-host-key-v1", &[Digest::of_fields(fields).as_bytes()]))
 }
 
-pub(super) fn row_step(
+/// Returns the statement that keeps a removal with an entry of the host `by`, which has signed it.
+///
+/// # Errors
+/// When a number is none for a column.
+pub(super) fn removal_step(
+    repo: i32,
+    key: &Key,
+    gone: HostId,
+    at: At,
+    by: (HostId, Signature),
+) -> Result<Step, StoreError> {
+    let seal = seal(key, gone, GONE, at, None)?;
+    row_step(repo, (gone, GONE), at, &Sealed { enrolled: None, removed: Some(by), seal })
+}
+
+fn enrolling_step(
     repo: i32,
     key: &Key,
     (host, what): (HostId, &'static str),
     at: At,
-    enrolled: Option<Enrolled>,
+    enrolled: Enrolled,
 ) -> Result<Step, StoreError> {
-    let seal = seal(key, host, what, at, enrolled.as_ref())?;
+    let seal = seal(key, host, what, at, Some(&enrolled))?;
+    row_step(repo, (host, what), at, &Sealed { enrolled: Some(enrolled), removed: None, seal })
+}
+
+fn row_step(
+    repo: i32,
+    (host, what): (HostId, &'static str),
+    at: At,
+    body: &Sealed,
+) -> Result<Step, StoreError> {
     let sql =
         "insert into provost.host_key (repo, host, what, n, event, body) values ($1, $2, $3, $4, $5, $6)
                on conflict (repo, host, what) do nothing";
@@ -93,7 +120,7 @@ pub(super) fn row_step(
         .with(what)
         .with(int(at.n.0)?)
         .with(int(at.event.0)?)
-        .with(text(&Sealed { enrolled, seal })?))
+        .with(text(body)?))
 }
 
 fn is_sealed(key: &Key, it: &Told, enrolled: Option<&Enrolled>) -> Result<bool, StoreError> {
@@ -175,11 +202,7 @@ impl HostKeys {
             self.machines.insert(it.host, it.machine.clone());
         }
         // Removals come first: a host that was removed before invites no other.
-        for it in rows.iter().filter(|it| it.what == GONE) {
-            if is_sealed(key, it, None)? {
-                self.has_gone(it.host, it.at);
-            }
-        }
+        self.learn_removals(key, &rows)?;
         self.learn_roles(key, &rows)?;
         // One may be invited by one that comes behind it.
         for _ in 0..rows.len() {
@@ -195,12 +218,23 @@ impl HostKeys {
                 break;
             }
         }
+        self.learn_removals(key, &rows)?;
+        Ok(rows)
+    }
+
+    /// Learns which hosts were removed. A removal counts if a host that may say so, and took part then, has signed it, since each login can
+    /// add such a row. There is one row for each host, so a false row keeps the true one out; [`Self::find_removals`] finds the removal in the journal then.
+    fn learn_removals(&mut self, key: &Key, rows: &[Told]) -> Result<(), StoreError> {
         for it in rows.iter().filter(|it| it.what == GONE) {
-            if is_sealed(key, it, None)? {
+            let Ok(Sealed { removed: Some((by, signed)), .. }) = parse::<Sealed>(&it.body) else { continue };
+            let Some(known) = self.known.get(by) else { continue };
+            let was_there = known.gone.is_none_or(|gone| gone.n >= it.at.n);
+            let is_signed = signed.is_of(&known.key, &removal_text(&self.print, it.host, it.at));
+            if was_there && is_signed && self.may_remove(by, it.host) && is_sealed(key, it, None)? {
                 self.has_gone(it.host, it.at);
             }
         }
-        Ok(rows)
+        Ok(())
     }
 
     /// An earlier release has kept no roles of those that it knew. A host's is that of the invitation by which it is known, and of no other one:
@@ -293,7 +327,7 @@ impl HostKeys {
         let Some(own) = &self.own else { return Ok(()) };
         let invited = invited.as_ref().map(|(it, secret)| (*it, secret));
         let enrolled = Enrolled::of(&self.print, host, own, invited);
-        session.rows(row_step(repo, key, (host, what), at, Some(enrolled))?)?;
+        session.rows(enrolling_step(repo, key, (host, what), at, enrolled)?)?;
         self.learn(session, repo, key)?;
         match self.known.get(host) {
             Some(_) => Ok(()),

@@ -16,8 +16,8 @@ const STEPS: [&str; 3] =
 /// The rights of the groups of roles, after each step.
 const GRANTS: &str = include_str!("grants.sql");
 
-/// The groups of roles: daemons, and readers.
-const GROUPS: [&str; 2] = ["provost_host", "provost_reader"];
+/// The groups of roles: daemons, daemons of machines that only work, and readers.
+const GROUPS: [&str; 3] = ["provost_host", "provost_worker", "provost_reader"];
 
 /// The lock that the one running migration holds: `provost`, as bytes.
 const MIGRATION: i64 = 0x0070_726f_766f_7374;

@@ -8,18 +8,18 @@ use std::path::PathBuf;
 
 use tokio_postgres::Row;
 
-use super::enrolling::{GONE, first_of, row_step};
+use super::enrolling::{first_of, removal_step};
 use super::entry::{self, ENTRIES};
 use super::load;
 use super::session::{Session, Step};
 use super::{PostgresStore, unreadable};
 use crate::codec::{int, nat};
-use crate::host_keys::{self, At, KnownHosts, Signature, Signer, entry_text};
+use crate::host_keys::{self, At, KnownHosts, Signature, Signer, entry_text, removal_text};
 use crate::journal::{JournalHead, Key};
 use crate::{SealedEntry, StoreError};
 use provost_base::limits::POSTGRES_PAGE_ROWS;
 use provost_base::{Digest, EntryNo, EventSeq, HostId};
-use provost_domain::{Change, Gone, NEVER_WORK, Outbox, USER_CHANGED};
+use provost_domain::{Change, Gone, HOST_DOWN, NEVER_WORK, Outbox, USER_CHANGED};
 
 /// Signatures behind an event, with the links of the events at which they are.
 pub(super) const SIGNED: &str = "select s.event, s.n, s.host, s.mac, s.sig, e.mac from provost.signature s
@@ -36,6 +36,15 @@ const SIGNED_BY: &str = "select e.seq, s.host from provost.event e
     where e.repo = $1 and e.seq > $2 and s.host = any($3::text[]) and (e.kind = any($4::text[])
         or (e.kind = 'recorded' and e.body is not null and e.body::json -> 'kind' -> 'recorded' ->> 'what' = $5))
     order by e.seq limit 1";
+
+/// The events behind a given event that say that a host was removed, with the columns of [`SIGNED`] for their signatures.
+const REMOVALS: &str = "select s.event, s.n, s.host, s.mac, s.sig, m.mac, e.body::json #>> '{kind,recorded,subject}'
+    from provost.event e
+    join lateral (select * from provost.signature where repo = e.repo and event >= e.seq order by event limit 1) s on true
+    join provost.event m on m.repo = s.repo and m.seq = s.event
+    where e.repo = $1 and e.seq > $2 and e.kind = 'recorded' and e.body is not null
+        and e.body::json #>> '{kind,recorded,what}' = $3 and e.body::json #>> '{kind,recorded,details,removed}' = 'true'
+    order by e.seq";
 
 /// What this daemon knows of the hosts, and its own key.
 pub(super) struct HostKeys {
@@ -148,6 +157,7 @@ impl HostKeys {
         let rows = self.learn(session, repo, key)?;
         let Some(from) = self.known.from.or_else(|| first_of(&rows)) else { return Ok(None) };
         let mut last = from.event;
+        self.find_removals(session, repo, last)?;
         loop {
             let step = Step::new(SIGNED).with(repo).with(int(last.0)?).with(POSTGRES_PAGE_ROWS);
             let rows = session.rows(step)?;
@@ -192,6 +202,26 @@ impl HostKeys {
         first_signed(session, step.with(USER_CHANGED))
     }
 
+    /// Learns from the journal which hosts were removed behind an event, from events that hosts have signed which may say so.
+    fn find_removals(&mut self, session: &mut Session, repo: i32, after: EventSeq) -> Result<(), StoreError> {
+        let step = Step::new(REMOVALS).with(repo).with(int(after.0)?).with(HOST_DOWN);
+        for row in &session.rows(step)? {
+            let subject: Option<&str> = row.try_get(6).map_err(unreadable)?;
+            let gone = subject.and_then(|it| it.split('/').next()).and_then(|it| it.parse().ok());
+            let Some(gone) = gone else { continue };
+            let host: &str = row.try_get(2).map_err(unreadable)?;
+            let by: HostId = host.parse().map_err(StoreError::damaged)?;
+            let n = EntryNo(nat(row.try_get(1).map_err(unreadable)?)?);
+            // The check of all signatures reports a signature that does not hold.
+            if self.may_remove(by, gone)
+                && let Ok(event) = self.check_row(row)
+            {
+                self.has_gone(gone, At { n, event });
+            }
+        }
+        Ok(())
+    }
+
     /// Takes over which hosts were removed with an entry that was checked, or that is this daemon's.
     pub(super) fn follow(&mut self, at: At, changes: &[Change]) {
         self.known.checked = at;
@@ -222,8 +252,12 @@ impl HostKeys {
         link: &Digest,
         journal: &JournalHead,
     ) -> Result<Signature, StoreError> {
+        self.sign_text(&entry_text(&self.print, n, link, journal))
+    }
+
+    fn sign_text(&self, text: &[u8]) -> Result<Signature, StoreError> {
         let own = self.own.as_ref().ok_or_else(|| StoreError::Key("this host has no key yet".into()))?;
-        Ok(own.sign(&entry_text(&self.print, n, link, journal)))
+        Ok(own.sign(text))
     }
 
     /// Checks everything that was written behind what was checked, up to the ends of log and journal.
@@ -237,6 +271,7 @@ impl HostKeys {
         (end, journal): (EntryNo, &JournalHead),
     ) -> Result<(), StoreError> {
         let (from, mut last) = (self.known.checked, self.known.checked.event);
+        self.find_removals(session, repo, from.event)?;
         loop {
             let step = Step::new(SIGNED).with(repo).with(int(last.0)?).with(POSTGRES_PAGE_ROWS);
             let rows = session.rows(step)?;
@@ -368,18 +403,25 @@ fn first_signed(session: &mut Session, step: Step) -> Result<Option<(EventSeq, H
 /// # Errors
 /// When a number is none for a column.
 pub(super) fn steps(
-    (repo, host, key): (i32, HostId, &Key),
+    (repo, keys, key): (i32, &HostKeys, &Key),
     sealed: &SealedEntry,
     (signature, journal): (&Signature, &JournalHead),
     batch: &Outbox,
     steps: &mut Vec<Step>,
 ) -> Result<(), StoreError> {
+    let host = keys.host;
     if !batch.events.is_empty() {
         steps.push(signature_step(repo, (host, sealed.n, &sealed.mac), journal, signature.clone())?);
     }
     let at = At { n: sealed.n, event: journal.seq };
-    for host in removed(&batch.changes) {
-        steps.push(row_step(repo, key, (host, GONE), at, None)?);
+    for gone in removed(&batch.changes) {
+        steps.push(removal_step(
+            repo,
+            key,
+            gone,
+            at,
+            (host, keys.sign_text(&removal_text(&keys.print, gone, at))?),
+        )?);
     }
     Ok(())
 }

@@ -159,9 +159,16 @@ impl PostgresStore {
             .with(int(place.timeline)?)
             .with(self.key.fingerprint().to_string())
             .with(text(&Counters::default())?);
-        let find = Step::new("select id, key_print from provost.repo where name = $1")
-            .with(self.database.name.clone());
-        let found = self.session.ask(&[make, find])?.pop().unwrap_or_default();
+        let find = || {
+            let sql = "select id, key_print from provost.repo where name = $1";
+            Step::new(sql).with(self.database.name.clone())
+        };
+        let (find, again) = (find(), find());
+        let mut found = self.session.rows(find)?;
+        // A login of a machine that only works may not make one.
+        if found.is_empty() {
+            found = self.session.ask(&[make, again])?.pop().unwrap_or_default();
+        }
         let row = found.first().ok_or_else(|| StoreError::damaged("the repository's row is not there"))?;
         let print: String = row.try_get(1).map_err(unreadable)?;
         if print != self.key.fingerprint().to_string() {
@@ -195,7 +202,10 @@ impl PostgresStore {
                    on conflict (repo, id) do update set inc = host.inc + 1, name = excluded.name, version = excluded.version,
                    formats = excluded.formats, state = case host.state when 'draining' then 'draining' else 'live' end,
                    clean = false, beat = excluded.beat returning inc";
-        self.session.rows(Step::new(SIGNED_FOR).with(self.repo).with(text(&self.host().to_string())?))?;
+        // A login of a machine that only works may not write there, also where nothing would be written.
+        if self.session.rows(Step::new(IS_SIGNED_FOR).with(self.repo))?.is_empty() {
+            self.session.rows(Step::new(SIGNED_FOR).with(self.repo).with(text(&self.host().to_string())?))?;
+        }
         let before = Step::new("select clean from provost.host where repo = $1 and id = $2")
             .with(self.repo)
             .with(self.host().to_string());
@@ -315,6 +325,10 @@ pub(super) fn must_be_readable(row: &Row) -> Result<u32, StoreError> {
         Err(StoreError::NewerFormat { found, known: ENTRY_FORMAT })
     }
 }
+
+/// A row if the repository has the id that passkeys sign for, or a passkey that was enrolled without it.
+const IS_SIGNED_FOR: &str =
+    "select from provost.daemon where repo = $1 union all select from provost.passkey where repo = $1";
 
 /// What passkeys sign for: the first host gives the repository its id, unless something was signed without one already.
 const SIGNED_FOR: &str = "insert into provost.daemon (repo, id, body) select $1, '1', $2

@@ -88,7 +88,8 @@ fn mail_is_delivered_once_over_all_machines() {
     let clients = |ident: &str| -> Vec<_> {
         machines.all.iter().zip(&daemons).map(|(world, daemon)| world.client(daemon, ident)).collect()
     };
-    let askers = clients("orch:a");
+    let both = machines.all.iter().zip(&daemons).zip(["orch:a", "orch:b"]);
+    let askers: Vec<_> = both.map(|((world, daemon), ident)| world.client(daemon, ident)).collect();
     let mut tasks = BTreeSet::new();
     for n in 0..20 {
         let (task, reply) = askers[n % 2].delegate("robot", "do it", json!({}));
@@ -237,7 +238,7 @@ fn a_server_that_was_away_for_all_buries_none() {
     let mut machines = Machines::joined(3);
     let _daemons = machines.start();
     for (n, world) in machines.all.iter().enumerate() {
-        assert_eq!(lock(world, "ada", n).0, 0);
+        until("it has a lock", || lock(world, "ada", n).0 == 0);
     }
     machines.server.kill();
     // Longer than after which a silent host is taken for dead.

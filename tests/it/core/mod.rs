@@ -46,6 +46,8 @@ mod looks;
 mod mail;
 mod memory;
 mod merges;
+#[cfg(target_os = "linux")]
+mod names_of_hosts;
 mod one_truth;
 mod outgoing;
 mod passkey_answers;

@@ -281,19 +281,19 @@ async fn a_host_that_was_cut_off_for_long_loads_and_goes_on() {
 async fn a_failover_passes_numbers_over_for_all_hosts() {
     let log = log();
     let (a, b) = (at_host(&log, 1), at_host(&log, 2));
-    let fence = async |engine: &Engine, symbol: &str| match engine
-        .submit(&client("ada"), acquire(symbol))
+    let fence = async |engine: &Engine, who: &str, symbol: &str| match engine
+        .submit(&client(who), acquire(symbol))
         .await
         .unwrap()
     {
         Locked::Held { lock, .. } => lock.fence.0,
         other => panic!("{other:?}"),
     };
-    let before = fence(&a, "a.ts:one").await;
+    let before = fence(&a, "ada", "a.ts:one").await;
     log.fail_over();
-    let after = fence(&b, "a.ts:two").await;
+    let after = fence(&b, "bob", "a.ts:two").await;
     assert!(after > before + 90_000, "{before}, {after}");
-    assert_eq!(fence(&a, "a.ts:three").await, after + 1, "once for all");
+    assert_eq!(fence(&a, "ada", "a.ts:three").await, after + 1, "once for all");
 }
 
 #[tokio::test(flavor = "multi_thread")]

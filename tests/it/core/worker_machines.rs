@@ -1,20 +1,25 @@
 //! Machines that only work: invited with a line, they carry out tasks of full hosts, and what they decide beyond that is folded by no other
 //! daemon.
 
+mod rows;
+
 use std::sync::Arc;
 
-use provost::base::{AgentId, ApprovalId, DaemonId, Digest, HostId, HostRole, Json, Scopes, Timestamp};
+use provost::base::{
+    AgentId, ApprovalId, DaemonId, Digest, HostId, HostRole, Json, Scopes, Ticket, Timestamp,
+};
 use provost::domain::command::Status;
 use provost::domain::{
-    Change, Counters, EventKind, Failure, Gone, HOST_DOWN, HostAbility, PasskeyChange, Proof, Task,
-    TaskState, Token, USER_CHANGED, User, UserRole, Verdict,
+    Change, Counters, EventKind, Failure, Gone, HOST_DOWN, HostAbility, Lock, PasskeyChange, Proof, SeenAt,
+    Task, TaskState, Token, USER_CHANGED, User, UserRole, Verdict,
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::tasks_of_hosts::{ask, is, task, until};
 use crate::support::commands::said;
-use crate::support::forger::{self, Forger, own, recorded};
+use crate::support::forger::{self, Forger, Own, own, recorded};
 use crate::support::machines::{Machines, git, join_to_work, join_with, state_dir};
+use crate::support::own_api;
 use crate::support::rules::{ASK, allow, policy};
 use crate::support::terminal::at_the_terminal;
 use crate::support::waits::until_some;
@@ -249,6 +254,12 @@ fn attack(why: &'static str, events: Vec<EventKind>, changes: Vec<Change>) -> At
     Attack { why, events, changes }
 }
 
+/// The lock of an agent at a full host, as the database has it.
+fn lock_at_a(machines: &Machines) -> Lock {
+    let body = machines.sql("select body from provost.symbol_lock where id like '%f9%'");
+    serde_json::from_str(&body).unwrap_or_else(|err| panic!("{err}: {body}"))
+}
+
 /// A task as the database has it.
 fn stored(machines: &Machines, id: &str) -> Task {
     let body = machines.sql(&format!("select body from provost.task where id = '{id}'"));
@@ -307,6 +318,7 @@ fn attacks(machines: &Machines, of_a: HostId, of_w: HostId) -> Vec<Attack> {
     let counters = machines.sql("select counters from provost.repo");
     let counters: Counters = serde_json::from_str(&counters).unwrap();
     let approval: u64 = machines.sql("select min(id) from provost.approval").parse().unwrap();
+    let (lock, ada) = (lock_at_a(machines), AgentId::parse("ada").unwrap());
     let [runs, waits, asked, open] = ["runs", "waits", "asked", "open"].map(|id| stored(machines, id));
     let host_a = DaemonId { host: of_a, incarnation: 2 };
     let host_w = DaemonId { host: of_w, incarnation: 1 };
@@ -362,7 +374,39 @@ fn attacks(machines: &Machines, of_a: HostId, of_w: HostId) -> Vec<Attack> {
             vec![recorded()],
             vec![Change::Switch(AgentId::parse("shell").unwrap(), None)],
         ),
+        attack("frees the lock on", vec![recorded()], vec![Change::DropLock(lock.at.clone())]),
+        attack(
+            "frees the lock on",
+            vec![recorded()],
+            vec![Change::PutLock(Arc::new(Lock { daemon: host_w, ..lock.clone() }))],
+        ),
+        attack("for another host", vec![recorded()], vec![Change::PutLock(Arc::new(lock))]),
+        attack(
+            "is elsewhere",
+            vec![recorded()],
+            vec![Change::At(ada.clone(), Some(SeenAt { daemon: host_a, at: Timestamp(1) }))],
+        ),
+        attack("is elsewhere", vec![recorded()], vec![Change::At(ada.clone(), None)]),
+        attack("forgets ada", vec![recorded()], vec![Change::DropAgent(ada)]),
     ]
+}
+
+/// The daemon of `a` refuses the entry and says why; then the entry is taken out again.
+fn is_refused(a: &World, daemon: &mut Daemon, (of_w, forger): (&Own, &Forger<'_>), attack: Attack) {
+    let Attack { why, events, changes } = attack;
+    let before =
+        forger.write(of_w.host, events, changes, |text| Some(of_w.pair.sign(text).as_ref().to_vec()));
+    let n = before.n + 1;
+    let line = until_some(why, || {
+        a.log().lines().find(|it| it.contains(&format!("broken at entry {n}"))).map(str::to_owned)
+    });
+    assert!(line.contains("joined to work alone") && line.contains(why), "{why}: {line}");
+    assert!(line.contains(&of_w.host.to_string()[..8]), "{line}");
+    assert!(!a.repo().join("done.txt").exists());
+    daemon.kill();
+    forger.take_out(&before);
+    forger::forget(a);
+    *daemon = a.start();
 }
 
 #[test]
@@ -381,25 +425,20 @@ fn what_a_work_machine_that_has_turned_decides_is_folded_by_no_other_one() {
     assert_eq!(delegate(a, "waits", "true", &["--after", "asked"]).0, 0);
     assert_eq!(stored(&machines, "waits").daemon.host, own(a).host);
     assert_eq!(delegate(a, "open", "true", &["--on", "none", "--wait-for-host"]).0, 0);
+    assert_eq!(ask(a, &["lock", "acquire", "src/a.rs:f9"]).0, 0);
     daemons[2].kill();
     until("it is buried", || machines.sql("select count(*) from provost.host where state = 'down'") == "1");
     daemons.remove(1).stop();
     let (of_w, forger) = (own(&works), Forger::with_key_of(&machines, &works));
-    for Attack { why, events, changes } in attacks(&machines, own(a).host, of_w.host) {
-        let before =
-            forger.write(of_w.host, events, changes, |text| Some(of_w.pair.sign(text).as_ref().to_vec()));
-        let n = before.n + 1;
-        let line = until_some(why, || {
-            a.log().lines().find(|it| it.contains(&format!("broken at entry {n}"))).map(str::to_owned)
-        });
-        assert!(line.contains("joined to work alone") && line.contains(why), "{why}: {line}");
-        assert!(line.contains(&of_w.host.to_string()[..8]), "{line}");
-        assert!(!a.repo().join("done.txt").exists());
-        daemons[0].kill();
-        forger.take_out(&before);
-        forger::forget(a);
-        daemons[0] = a.start();
+    for attack in attacks(&machines, own(a).host, of_w.host) {
+        is_refused(a, &mut daemons[0], (&of_w, &forger), attack);
     }
+    // A wait ends with its daemon, so this one begins only now.
+    let waits = a.begin("bob", &["lock", "acquire", "src/a.rs:f9", "--wait", "10m"]);
+    let ticket = until_some("it waits", || machines.sql("select max(id) from provost.waiter").parse().ok());
+    let ends = attack("wait no longer", vec![recorded()], vec![Change::DropWaiter(Ticket(ticket))]);
+    is_refused(a, &mut daemons[0], (&of_w, &forger), ends);
+    drop(waits);
     // A daemon that did not run then finds it at its start, and who verifies finds it without one.
     daemons[0].kill();
     let before = forger
@@ -416,6 +455,35 @@ fn what_a_work_machine_that_has_turned_decides_is_folded_by_no_other_one() {
         .write(of_w.host, vec![recorded()], Vec::new(), |text| Some(of_w.pair.sign(text).as_ref().to_vec()));
     until("it is folded", || ask(a, &["lock", "acquire", "src/a.rs:f1"]).0 == 0);
     assert!(!a.log().contains(&format!("broken at entry {}", before.n + 1)), "{}", a.log());
+}
+
+#[test]
+fn a_work_machine_frees_no_lock_that_was_taken_at_another_host() {
+    let (machines, works, _daemons) = with_work_machine(1);
+    let a = &machines.all[0];
+    let made = at_the_terminal(a, "token mint ada");
+    let text = String::from_utf8_lossy(&made.stdout).into_owned();
+    let token =
+        text.split_whitespace().find(|it| it.starts_with("pvst_")).unwrap_or_else(|| panic!("{text}"));
+    let bearer = format!("Bearer {token}");
+    let proved = [("x-provost-agent", "ada"), ("authorization", bearer.as_str())];
+    let lock = |world: &World, path: &str, n: usize| {
+        let body = json!({ "symbol": format!("src/a.rs:f{n}") });
+        own_api::own(world, ("POST", path), &proved, &body)
+    };
+    assert_eq!(lock(a, "/lock", 1).0, 200);
+    until("the token is known there", || lock(&works, "/lock", 2).0 == 200);
+    let (status, answer) = lock(&works, "/unlock", 1);
+    assert!(status == 403 && answer.to_string().contains("only works for others"), "{status}: {answer}");
+    let held = |n: usize| ask(a, &["lock", "list"]).1.to_string().contains(&format!("src/a.rs:f{n}"));
+    assert!(held(1));
+    // Its own one goes, there and at a full host.
+    assert_eq!(lock(&works, "/unlock", 2).0, 200);
+    assert_eq!(lock(&works, "/lock", 3).0, 200);
+    until("it is free", || !held(2) && held(3));
+    assert_eq!(lock(a, "/unlock", 3).0, 200);
+    assert_eq!(lock(a, "/unlock", 1).0, 200);
+    machines.check();
 }
 
 #[test]

@@ -49,6 +49,7 @@ pub(crate) fn signed(by: &World, journal_key: &[u8], parts: &[&[u8]]) -> Vec<u8>
 /// What who has the journal's key and the database knows, in the place of a daemon.
 pub(crate) struct Forger<'a> {
     machines: &'a Machines,
+    secret: Secret,
     key: Key,
     print: Digest,
 }
@@ -64,8 +65,29 @@ pub(crate) struct Before {
 impl<'a> Forger<'a> {
     pub(crate) fn with_key_of(machines: &'a Machines, world: &World) -> Self {
         let secret = std::fs::read(state_dir(world).join("journal.key")).expect("the journal's key");
+        let secret = Secret::new(secret);
         let print = digest(&machines.sql("select key_print from provost.repo"));
-        Self { machines, key: Key::new(&Secret::new(secret)), print }
+        Self { machines, key: Key::new(&secret), secret, print }
+    }
+
+    /// Adds the row which says that a host was removed with the first entry, sealed with the journal's key; signed by `by`, or by none.
+    pub(crate) fn removal(&self, gone: HostId, by: Option<&Own>) {
+        let (n, event, host) = (1_u64.to_le_bytes(), 1_u64.to_le_bytes(), gone.to_string());
+        let mut seal = self.secret.mac();
+        seal.update(b"provost-host-key-v1");
+        let fields: [&[u8]; 5] = [&n, &event, host.as_bytes(), b"gone", b"null"];
+        seal.update(Digest::of_fields(fields).as_bytes());
+        let seal = hex(&seal.finalize().into_bytes());
+        let mut body = serde_json::json!({ "seal": seal });
+        if let Some(by) = by {
+            let text =
+                [b"provost-host-removes-v1", self.print.as_bytes().as_slice(), host.as_bytes(), &n, &event]
+                    .concat();
+            body["removed"] = serde_json::json!([by.host, hex(by.pair.sign(&text).as_ref())]);
+        }
+        self.machines.sql(&format!(
+            "insert into provost.host_key (repo, host, what, n, event, body) select id, '{host}', 'gone', 1, 1, '{body}' from provost.repo"
+        ));
     }
 
     fn before(&self) -> Before {

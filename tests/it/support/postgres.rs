@@ -385,7 +385,8 @@ impl Server {
         String::from_utf8_lossy(&out.stdout).trim().to_owned()
     }
 
-    fn says(&self, database: &str, text: &str) -> Option<String> {
+    /// What a statement answers; `None` where the server refuses it.
+    pub(crate) fn says(&self, database: &str, text: &str) -> Option<String> {
         let out = self.psql(database, text);
         out.status.success().then(|| String::from_utf8_lossy(&out.stdout).trim().to_owned())
     }
