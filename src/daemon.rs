@@ -229,7 +229,7 @@ async fn serve(start: Start, prepared: Prepared, ready: &mut Ready) -> Result<()
     let _sockets = sockets::Record::keep(&daemon.start.places)
         .context("it cannot be written into the state folder where the sockets are")?;
     daemon.open_metrics(&prepared.loaded, &own).await?;
-    daemon.send_telemetry(&prepared.loaded, &own)?;
+    daemon.send_telemetry(&prepared.loaded, &own).await?;
     // A client at a door has to see the outcome of an earlier daemon's jobs and applies.
     hands.owed_taken_up().await;
     let provost = daemon.provost.clone();
@@ -434,7 +434,7 @@ fn start_hands(
         commits: agents::commits(provost),
         judge: Some(agents::permission_judge(provost)),
         asker: Some(agents::question_asker(provost)),
-        trace_parent: telemetry::trace_parent(&prepared.loaded.config, places),
+        trace_parent: telemetry::trace_parent(&prepared.loaded.config, places)?,
     };
     let parts = EffectParts {
         engine: provost.engine().clone(),

@@ -10,6 +10,7 @@ use super::identity::IdentityArgs;
 use super::repo_context::wait_for;
 use super::{CliError, RepoContext, args, out, tasks, up};
 use provost_api::wire;
+use provost_base::limits::RETRIES_MAX;
 use provost_base::nearest;
 use provost_base::{AgentId, TaskId, Ttl, task_command};
 use provost_client::Client;
@@ -61,6 +62,9 @@ pub(super) struct Delegate {
     /// Wait for a host that can do it, where none can now
     #[arg(long)]
     wait_for_host: bool,
+    /// Begin again so often where the run fails; by default as often as the worker's entry says. A rule or the entry may allow less
+    #[arg(long, value_name = "TIMES", value_parser = clap::value_parser!(u32).range(0..=i64::from(RETRIES_MAX)))]
+    retries: Option<u32>,
     /// The task's id; repeated commands with the same id start one task
     #[arg(long, value_name = "ID")]
     task: Option<TaskId>,
@@ -214,6 +218,8 @@ fn request(here: &RepoContext, asked: &Delegate) -> Result<wire::Delegate, CliEr
         on: asked.on.clone(),
         wait_for_host: asked.wait_for_host,
         after_any: asked.after_any.len() > 1,
+        retries: asked.retries,
+        traceparent: std::env::var("TRACEPARENT").ok(),
         ..wire::Delegate::default()
     })
 }

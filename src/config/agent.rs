@@ -121,7 +121,7 @@ section! {
 }
 
 /// The keys that an agent shares with a worker.
-const SHARED: [&str; 26] = [
+const SHARED: [&str; 27] = [
     "tier",
     "network",
     "ports",
@@ -133,6 +133,7 @@ const SHARED: [&str; 26] = [
     "retries",
     "retry_delay",
     "retry_lost",
+    "retry_timeouts",
     "env",
     "secrets",
     "memory",

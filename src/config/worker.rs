@@ -113,12 +113,14 @@ section! {
         needs: Needs = Needs::default(), "", Strict;
         /// How long a task waits for them before it fails.
         needs_wait: Ttl = Ttl::minutes(30), "duration" within Ttl::seconds_clamped(1)..=Ttl::minutes(24 * 60);
-        /// How often a task begins again whose run has ended with an exit code other than zero; rates of rules and budgets count each attempt. Not for jobs of editors.
+        /// How often a task begins again whose run has ended with an exit code other than zero, unless its asker or a rule's `limit.retries` says another number; rates of rules and budgets count each attempt. Not for jobs of editors.
         retries: u32 = 0, "attempts" within 0..=RETRIES_MAX, Strict;
         /// How long the second attempt waits; each later one waits twice as long as the one before it, an hour at the most.
         retry_delay: Ttl = Ttl::seconds_clamped(10), "duration" within Ttl::seconds_clamped(1)..=Ttl::minutes(60);
         /// Whether a run that was lost since the daemon ended begins again, too. Only for work that may be done twice.
         retry_lost: bool = false, "", Strict;
+        /// Whether a run that was over its time begins again, too, with the whole time.
+        retry_timeouts: bool = false, "", Strict;
     }
 }
 

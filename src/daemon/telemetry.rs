@@ -6,6 +6,7 @@
 //!                               +-- too many wait --> [dropped, and counted]
 //! ```
 //! Nothing waits for the collector, and nothing is sent twice: a request that it does not take is dropped.
+//! Over several hosts each daemon hears of all tasks, and the daemon that has decided an end sends the spans that are over with it.
 
 use std::borrow::Cow;
 use std::path::PathBuf;
@@ -20,14 +21,16 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Daemon, now};
 use provost_base::limits::{TELEMETRY_LAST_MS_MAX, TELEMETRY_SPANS_MAX};
-use provost_base::{Digest, TaskId, Timestamp, WebAddress};
+use provost_base::{Digest, HostId, TaskId, Timestamp, WebAddress};
 use provost_config::{Config, Loaded, Places};
-use provost_domain::view::TaskOfApply;
-use provost_domain::{ApplyEvent, Event, EventKind, Task};
+use provost_domain::view::{TaskOfApply, TracesOfTasks};
+use provost_domain::{ApplyEvent, Event, EventKind, HereIs, Task};
 use provost_effects::TraceParent;
 use provost_egress::{Outward, post, system_resolver};
-use provost_engine::{Engine, Signal};
+use provost_engine::{Engine, Listener, Signal};
 use provost_protocols::own::Own;
+use provost_service::Provost;
+use provost_store::name_of_traces;
 use provost_telemetry::{Attribute, Span, Traced, Traces, metrics_request, traces_request};
 use provost_vault::{Delivery, Vault};
 
@@ -43,16 +46,28 @@ struct Collector {
     began_ns: u64,
 }
 
-/// Returns the repository's identity for ids of traces: a digest, which does not reveal the path.
-pub(super) fn repository(places: &Places) -> Digest {
+/// Returns this daemon's identity for the collector: a digest, which does not reveal the path.
+fn instance(places: &Places) -> Digest {
     Digest::of_fields([b"provost/repository".as_slice(), places.state.as_os_str().as_encoded_bytes()])
 }
 
+/// Returns the repository's identity for ids of traces: the same on all its hosts.
+fn repository(places: &Places) -> Result<Digest> {
+    name_of_traces(&places.state)?.context("there is no journal key, which ids of traces are made with")
+}
+
 /// Returns the function that gives workers the span in which they run, if the configuration names a collector.
-pub(super) fn trace_parent(config: &Config, places: &Places) -> Option<TraceParent> {
-    config.telemetry.otlp.as_ref()?;
-    let repository = repository(places);
-    Some(Arc::new(move |task: &Task| Traced::of(repository, task.id()).parent("run")))
+///
+/// # Errors
+/// Where the journal's key cannot be read.
+pub(super) fn trace_parent(config: &Config, places: &Places) -> Result<Option<TraceParent>> {
+    if config.telemetry.otlp.is_none() {
+        return Ok(None);
+    }
+    let repository = repository(places)?;
+    Ok(Some(Arc::new(move |task: &Task| {
+        Traced::of(repository, task.id()).within(task.order.trace.as_deref().copied()).parent("run")
+    })))
 }
 
 impl Collector {
@@ -78,7 +93,7 @@ impl Collector {
         };
         let read = |path: &PathBuf| std::fs::read_to_string(path).with_context(|| path.display().to_string());
         let authority = settings.authority.as_ref().map(read).transpose()?;
-        let instance = repository(places).short();
+        let instance = instance(places).short();
         let base = address.trim_end_matches('/').to_owned();
         Ok(Some(Self { base, headers, authority, instance, began_ns: now_ns() }))
     }
@@ -115,8 +130,10 @@ fn now_ns() -> u64 {
 struct Sending {
     collector: Collector,
     engine: Engine,
+    provost: Provost,
     own: Own,
     repository: Digest,
+    here: HostId,
     traces: Traces,
     spans: Vec<Span>,
     /// The number of commands that were spans so far; each is a trace of its own.
@@ -130,32 +147,38 @@ impl Daemon {
     ///
     /// # Errors
     /// A sentence, if the collector cannot be used.
-    pub(super) fn send_telemetry(&self, loaded: &Loaded, own: &Own) -> Result<()> {
+    pub(super) async fn send_telemetry(&self, loaded: &Loaded, own: &Own) -> Result<()> {
         let places = &self.start.places;
         let Some(collector) = Collector::of(&loaded.config, places)? else { return Ok(()) };
         let settings = &loaded.config.telemetry;
         let measures = self.engine().measures();
         measures.observe();
         measures.observed().inspect(|it| it.sample(settings.commands));
-        let repository = repository(places);
+        let repository = repository(places)?;
+        // Heard from now on, so that no task is asked for between this and the look at those that are there.
+        let events = self.engine().subscribe_beside_posts();
+        let mut traces = Traces::of(repository);
+        let before = self.engine().view(TracesOfTasks).await?;
+        before.into_iter().for_each(|(task, trace)| traces.keep(task, trace));
         let sending = Sending {
             collector,
             engine: self.engine().clone(),
+            provost: self.provost.clone(),
             own: own.clone(),
             repository,
-            traces: Traces::of(repository),
+            here: self.engine().view(HereIs).await?.host,
+            traces,
             spans: Vec::new(),
             commands: 0,
             under_way: None,
         };
-        self.doors.spawn(sending.go_on(settings.every.as_duration(), self.stop.clone()));
+        self.doors.spawn(sending.go_on(events, settings.every.as_duration(), self.stop.clone()));
         Ok(())
     }
 }
 
 impl Sending {
-    async fn go_on(mut self, every: Duration, stop: CancellationToken) {
-        let mut events = self.engine.subscribe_beside_posts();
+    async fn go_on(mut self, mut events: Listener, every: Duration, stop: CancellationToken) {
         let mut due = interval(every);
         due.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
@@ -181,8 +204,23 @@ impl Sending {
             let task = self.engine.view(TaskOfApply(*apply)).await.ok().flatten();
             self.traces.begin_apply(*apply, event.at, task);
         }
+        if let EventKind::TaskFinished { task, .. } = &event.kind {
+            self.learn_trace(task).await;
+        }
         let spans = self.traces.follow(event);
-        self.wait_with(spans);
+        if event.host == self.here {
+            self.wait_with(spans);
+        }
+    }
+
+    /// A task that was denied has no event of its acceptance, which would tell its trace.
+    async fn learn_trace(&mut self, task: &TaskId) {
+        if !self.traces.was_accepted(task)
+            && let Ok(it) = self.provost.task(task).await
+            && let Some(trace) = it.order.trace.as_deref()
+        {
+            self.traces.keep(task.clone(), *trace);
+        }
     }
 
     fn wait_with(&mut self, spans: Vec<Span>) {

@@ -353,7 +353,12 @@ fn setting(
         speaks: worker.kind == config::WorkerKind::Acp,
         needs: worker.needs.0.clone(),
         needs_wait: worker.needs_wait,
-        retries: domain::Retries { most: worker.retries, delay: worker.retry_delay, lost: worker.retry_lost },
+        retries: domain::Retries {
+            most: worker.retries,
+            delay: worker.retry_delay,
+            lost: worker.retry_lost,
+            timeouts: worker.retry_timeouts,
+        },
         broken,
     }
 }

@@ -1,7 +1,8 @@
-//! Attempts: a run that has failed begins again, as often as its worker's entry says.
+//! Attempts: a run that has failed begins again, as often as its worker's entry says, or as its asker wants it within what the rule or the entry
+//! allows.
 //!
 //! ```text
-//!   [queued] --> [running] --exit code, or lost--> [retrying] --its time has come--> [queued]
+//!   [queued] --> [running] --exit code, lost, or over its time--> [retrying] --its time has come--> [queued]
 //!                    \                                  \
 //!                     +-- anything else                  +-- cancelled
 //!                     v                                  v
@@ -14,13 +15,14 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::command::EndRun;
+use super::command::{Delegate, EndRun};
 use super::progress::clip;
 use super::{
-    Change, EventKind, Failure, Outbox, QueueEvent, State, Task, TaskNote, TaskState, Usage, WorkerKind,
+    Change, EventKind, Failure, Outbox, QueueEvent, State, Task, TaskNote, TaskState, Terms, Usage,
+    WorkerKind,
 };
-use provost_base::limits::RETRY_DELAY_MS_MAX;
-use provost_base::{DaemonId, Json, Timestamp, Ttl};
+use provost_base::limits::{RETRIES_MAX, RETRY_DELAY_MS_MAX};
+use provost_base::{DaemonId, Json, RuleId, Timestamp, Ttl};
 
 /// A worker's setting for how often its failed runs begin again.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -31,15 +33,29 @@ pub struct Retries {
     pub delay: Ttl,
     /// Whether a run that was lost with its daemon begins again, too.
     pub lost: bool,
+    /// Whether a run that was over its time begins again, too.
+    #[serde(default)]
+    pub timeouts: bool,
 }
 
 impl Default for Retries {
     fn default() -> Self {
-        Self { most: 0, delay: Ttl::seconds_clamped(10), lost: false }
+        Self { most: 0, delay: Ttl::seconds_clamped(10), lost: false, timeouts: false }
     }
 }
 
 impl Retries {
+    /// Returns how many attempts may follow the first one, whatever is asked for: the number of the rule, or that of the entry where the rule has
+    /// none. No host's configuration goes beyond the daemon's own bound.
+    fn bound(&self, terms: &Terms) -> u32 {
+        terms.retries.unwrap_or(self.most).min(RETRIES_MAX)
+    }
+
+    /// Returns how many attempts follow the first one of this task.
+    fn most_of(&self, task: &Task) -> u32 {
+        task.order.retries().unwrap_or(self.most).min(self.bound(&task.terms))
+    }
+
     /// Returns the delay before the next attempt, after `failed` failed ones.
     pub fn delay_after(&self, failed: u32) -> Ttl {
         let doublings = failed.saturating_sub(1).min(16);
@@ -72,6 +88,21 @@ fn numbered(task: &Task, metadata: Option<Json>) -> Option<Json> {
 }
 
 impl State {
+    /// Returns why a request may not have the attempts that it asks for; `None` where it may, or where the host that takes the task decides.
+    pub(super) fn over_attempts(&self, order: &Delegate, rule: &RuleId, terms: &Terms) -> Option<Box<str>> {
+        let asked = order.retries()?;
+        let entry = self.settings.workers.get(&order.worker).map(|it| it.retries);
+        let says = match (terms.retries, entry) {
+            (Some(most), _) if asked > most => format!("`limit.retries` of rule {rule} is {most}"),
+            (None, Some(entry)) if asked > entry.most => format!(
+                "`retries` of worker {} is {}, and rule {rule} has no `limit.retries` that allows more",
+                order.worker, entry.most
+            ),
+            _ => return None,
+        };
+        Some(format!("{asked} further attempts were asked for: {says}").into())
+    }
+
     /// Returns when a failed run begins again; `None` if it does not.
     fn begins_again(
         &self,
@@ -85,11 +116,12 @@ impl State {
         let is_meant = match ended.failure.as_ref()? {
             Failure::WorkerFailed { .. } => exit_code(ended).is_some_and(|code| code > 0),
             Failure::Lost => retries.lost,
+            Failure::RunTimeout { .. } => retries.timeouts,
             _ => false,
         };
         // The job of an editor has its own way to try again, and words said to an agent are said once.
         let has_words = task.talk.as_ref().is_some_and(|it| !it.sayings.is_empty());
-        if !is_meant || task.tried >= retries.most || task.order.errand.is_some() || has_words {
+        if !is_meant || task.tried >= retries.most_of(task) || task.order.errand.is_some() || has_words {
             return None;
         }
         if let Some(rate) = task.terms.rate {

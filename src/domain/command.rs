@@ -28,7 +28,9 @@ use super::{
     Change, Continued, Directory, Failure, Mail, Outbox, Placement, Report, ScanReport, SignedWord,
     TaskChanges, TaskState, Verdict, Watched,
 };
-use provost_base::{AgentId, ApprovalId, Digest, EffectId, JobId, Json, MailSeq, TaskId, Timestamp, Ttl};
+use provost_base::{
+    AgentId, ApprovalId, Digest, EffectId, JobId, Json, MailSeq, TaskId, Timestamp, TraceContext, Ttl,
+};
 
 pub use apply::*;
 pub use capture::*;
@@ -154,6 +156,9 @@ pub struct Delegate {
     /// When and where the task begins; `None` if the caller asks for nothing special.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub placement: Option<Box<Placement>>,
+    /// The trace within which it was asked for; see [`Delegate::digest`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace: Option<Box<TraceContext>>,
 }
 
 impl Delegate {
@@ -176,6 +181,7 @@ impl Delegate {
             work_tree: None,
             continues: None,
             placement: None,
+            trace: None,
         }
     }
 }
@@ -206,8 +212,12 @@ pub struct JobContext {
 }
 
 impl Delegate {
-    /// Returns the digest of the whole request: an approver approves it, and a repeat is recognised by it.
+    /// Returns the digest of the whole request: an approver approves it, and a repeat is recognised by it. A program that
+    /// tries again does so within another span, so the trace has no part in the digest.
     pub fn digest(&self) -> Digest {
+        if self.trace.is_some() {
+            return Self { trace: None, ..self.clone() }.digest();
+        }
         // Provost's own types always encode; an empty text could only make two requests look different.
         Digest::of(serde_json::to_string(self).unwrap_or_default().as_bytes())
     }

@@ -59,7 +59,7 @@ pub(super) fn by_policy(
     let (decision, judged) = asked_of_rules(judge, &call, command, verb);
     match decision {
         Decision::Allow { rule, terms } => {
-            if let Some(reason) = state.over_limits(call.now, call.who, &rule, &terms, out) {
+            if let Some(reason) = state.over_what_is_allowed(&call, verb, (&rule, &terms), out) {
                 return no(rule, reason, None, out);
             }
             let mark = out.mark();
@@ -85,7 +85,7 @@ pub(super) fn by_policy(
                 }
                 Turn::Runs(_) => {}
             }
-            if let Some(reason) = state.over_limits(call.now, call.who, &rule, &terms, out) {
+            if let Some(reason) = state.over_what_is_allowed(&call, verb, (&rule, &terms), out) {
                 return no(rule, reason, None, out);
             }
             state.tasks.room_for(&call.who.share(), &state.settings)?;
@@ -272,6 +272,18 @@ fn denied(parked: &Parked, rule: &RuleId, reason: Box<str>) -> (Box<str>, Failur
 }
 
 impl State {
+    /// Returns why a request that a rule lets through is over what the rule or the worker's entry allows.
+    fn over_what_is_allowed(
+        &self,
+        call: &Call<'_>,
+        verb: &dyn Judged,
+        (rule, terms): (&RuleId, &Terms),
+        out: &mut Outbox,
+    ) -> Option<Box<str>> {
+        let attempts = verb.work().and_then(|it| self.over_attempts(it, rule, terms));
+        attempts.or_else(|| self.over_limits(call.now, call.who, rule, terms, out))
+    }
+
     /// Checks the rate and concurrency limits that came with the permission.
     pub(super) fn over_limits(
         &self,

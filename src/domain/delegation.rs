@@ -40,6 +40,7 @@ impl Judged for Delegate {
         call.facts.running = state.tasks.asked_from(&call.who.share());
         call.facts.depth = state.tasks.depth_below(call.who);
         self.can_have_its_work_tree(&call.facts)?;
+        self.can_begin_again(&call.facts)?;
         if let Some(why) = call.facts.continue_refused.clone() {
             return Err(Refusal::SessionCannot { why });
         }
@@ -159,6 +160,17 @@ impl Command {
 }
 
 impl Delegate {
+    /// Refuses further attempts for a worker that starts by itself, since the daemon cannot start it again.
+    fn can_begin_again(&self, facts: &Facts) -> Result<(), Refusal> {
+        if self.retries().is_none_or(|it| it == 0) || facts.worker_kind == Some(WorkerKind::Cli) {
+            return Ok(());
+        }
+        Err(super::queue::refused(format!(
+            "{} starts by itself, so the daemon cannot begin its work again; leave `retries` out, or name a worker that the daemon starts",
+            self.worker
+        )))
+    }
+
     /// Checks that the worker's jail keeps it from writing `.git`: only then may its run work in a work tree of the repository.
     fn can_have_its_work_tree(&self, facts: &Facts) -> Result<(), Refusal> {
         if self.work_tree.is_none() {

@@ -11,7 +11,7 @@ use super::{
 };
 use provost_base::{
     AgentId, ApprovalId, ContractId, Digest, EffectId, EventSeq, Fence, HostId, IntentId, Json, MailSeq,
-    PostSeq, RepoPath, RuleId, Slug, SymbolPath, TaskId, Timestamp,
+    PostSeq, RepoPath, RuleId, Slug, SymbolPath, TaskId, Timestamp, TraceContext,
 };
 
 /// One entry of the log: the agent, the time and the change.
@@ -67,6 +67,9 @@ pub enum EventKind {
         /// The rules' input, if they alone have decided.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         judged: Option<Box<JudgedRequest>>,
+        /// The trace within which it was asked for.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        trace: Option<Box<TraceContext>>,
     },
     /// Policy denied a command.
     Denied {

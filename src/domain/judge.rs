@@ -169,6 +169,9 @@ pub struct Terms {
     pub hosts: Vec<Box<str>>,
     /// The furthest reach of secrets; `None` is no further than the proxy.
     pub credentials: Option<Credentials>,
+    /// How many attempts may follow the first one; `None` leaves it to the worker's entry.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retries: Option<u32>,
 }
 
 impl Terms {
@@ -188,6 +191,7 @@ impl Terms {
             rate: rates.min_by_key(|it| u64::from(it.count) * 1_000_000 / u64::from(it.per.as_millis())),
             hosts: self.hosts.iter().filter(|host| other.hosts.contains(host)).cloned().collect(),
             credentials: self.credentials.zip(other.credentials).map(|(one, two)| one.min(two)),
+            retries: least(self.retries, other.retries),
         }
     }
 }

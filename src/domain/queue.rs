@@ -83,6 +83,9 @@ pub struct Placement {
     /// Whether the success of one of the tasks is enough.
     #[serde(skip_serializing_if = "is_false")]
     pub after_any: bool,
+    /// How often it begins again where its run fails; `None` as often as its worker's entry says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retries: Option<u32>,
 }
 
 fn is_false(it: &bool) -> bool {
@@ -100,6 +103,11 @@ impl Delegate {
     /// Returns the order in which it begins among waiting tasks.
     pub fn priority(&self) -> Priority {
         self.placement.as_ref().map_or(Priority::Normal, |it| it.priority)
+    }
+
+    /// Returns how often the task is to begin again where its run fails, if the request says so.
+    pub fn retries(&self) -> Option<u32> {
+        self.placement.as_ref().and_then(|it| it.retries)
     }
 
     /// Checks whether the success of one of these tasks is enough.

@@ -196,6 +196,7 @@ impl State {
             working_dir: None,
             approval: task.approval,
             judged: None,
+            trace: task.order.trace.clone(),
         });
         task.daemon = out.owner();
         out.owe(Effect::Capture { task: task.id().clone(), asker: who.clone() });

@@ -160,6 +160,9 @@ impl State {
                 _ => return Err(format!("rule {rule} asks for an approval, which it has not got").into()),
             },
         };
+        if let Some(why) = self.over_attempts(&task.order, &rule, &terms) {
+            return Err(why);
+        }
         // The same rule has already counted the task on its asker's host.
         let over = (rule != task.rule).then(|| self.over_limits(call.now, &travel.asker, &rule, &terms, out));
         over.flatten().map_or(Ok((facts, terms)), Err)

@@ -248,6 +248,7 @@ impl State {
             working_dir: task.directory.as_ref().map(|dir| dir.relative.as_str().into()),
             approval: task.approval,
             judged: None,
+            trace: task.order.trace.clone(),
         });
         if !task.waits.is_empty() {
             return Ok(self.tasks.let_wait(now, task, out));

@@ -13,6 +13,7 @@ mod passkey;
 mod post;
 mod push;
 mod switch;
+mod traces;
 mod user;
 mod waits;
 
@@ -41,6 +42,7 @@ pub use passkey::{AgentsAtWork, AllPasskeys, AllPasskeysOut};
 pub use post::{Inboxes, NamedReservations, OpenQuestions, Overlaps, PresentMeetings, Roster, SeenFiles};
 pub use push::{AllPush, OnePush};
 pub use switch::{AllSwitches, OneSwitch};
+pub use traces::TracesOfTasks;
 pub use user::{AllUsers, AllUsersOut};
 pub use waits::{AllWaits, AllWaitsOut};
 

@@ -241,8 +241,10 @@ fn give(
     for (name, value) in &given.variables {
         draft.environment.set(name, value).map_err(jail_refused)?;
     }
-    if let Some(parent) = &place.trace_parent {
-        draft.environment.set("TRACEPARENT", &parent(task)).map_err(jail_refused)?;
+    // Without a collector of ours, its worker is within the span that has asked for it.
+    let of_run = place.trace_parent.as_ref().map(|parent| parent(task));
+    if let Some(parent) = of_run.or_else(|| task.order.trace.as_ref().map(ToString::to_string)) {
+        draft.environment.set("TRACEPARENT", &parent).map_err(jail_refused)?;
     }
     let outlets = network::way_of(task, tier, given.keyed).map_err(jail_refused)?.map(|way| {
         draft.network = way.network;

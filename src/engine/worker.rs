@@ -512,6 +512,7 @@ impl Worker {
                 StoreError::BrokenLog { .. } => Some(
                     "the shared log has an entry that its host does not prove, so nothing is written any more",
                 ),
+                err if err.is_of_connections() => Some(hosts::NO_CONNECTION),
                 _ => None,
             };
             if let Some(says) = known {
@@ -531,14 +532,9 @@ impl Worker {
         }
         if self.broken.is_some() && self.others.are_trusted() && self.probed.elapsed() >= PROBE_EVERY {
             self.probed = Instant::now();
-            if self.store.probe().is_ok() {
-                tracing::warn!("the store answers again; writes go on");
-                self.store_answers();
-                self.broken = None;
-                self.repeats.open(!self.store.waits_for_disk());
-                self.repeats_due = Some(Instant::now());
-                self.tell_trouble(None);
-                self.catch_up();
+            match self.store.probe() {
+                Ok(()) => self.answers_again(),
+                Err(err) => self.is_still_away(&err),
             }
         } else if self.broken.is_none() && self.probed.elapsed() >= PROBE_EVERY {
             self.probed = Instant::now();

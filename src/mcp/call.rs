@@ -1,5 +1,6 @@
 //! A call of a tool: its caller, and the ways to reach the host meanwhile.
 
+use hyper::http::request::Parts;
 use rmcp::model::{CallToolRequestParams, JsonObject};
 use rmcp::service::{RequestContext, RoleServer};
 
@@ -66,6 +67,16 @@ impl Call {
     /// for a task with the call.
     pub(super) fn becomes_task(&self) -> bool {
         task_revisions::follows(&self.context) || task_revisions::asks_for_task(&self.context)
+    }
+
+    /// Returns the `traceparent` of the call: that of its request, else that of the header over HTTP. A program that the host has started takes it
+    /// from its environment.
+    pub(super) fn trace(&self) -> Option<String> {
+        let said = self.context.meta.0.0.get("traceparent").and_then(|it| it.as_str()).map(str::to_owned);
+        said.or_else(|| match self.context.extensions.get::<Parts>() {
+            Some(head) => Some(head.headers.get("traceparent")?.to_str().ok()?.to_owned()),
+            None => std::env::var("TRACEPARENT").ok(),
+        })
     }
 
     /// Makes signs of life for a waiting host.

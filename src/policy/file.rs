@@ -112,6 +112,9 @@ pub struct Limit {
     /// The furthest that secrets may go.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub credentials: Option<Credentials>,
+    /// Most attempts that may follow the first one of a task.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retries: Option<u32>,
 }
 
 /// The approvers that a rule asks, and the time to answer.

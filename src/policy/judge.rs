@@ -277,6 +277,7 @@ impl<'r> Found<'r> {
         terms.processes = least(terms.processes, limit.processes);
         terms.concurrent = least(terms.concurrent, limit.concurrent);
         terms.rate = slower(terms.rate, limit.rate);
+        terms.retries = least(terms.retries, limit.retries);
         if let Some(hosts) = &limit.hosts {
             let admitted = |host: &str| hosts.iter().any(|it| &**it == host);
             self.hosts = Some(match self.hosts.take() {

@@ -8,13 +8,13 @@ use super::reader::{Notes, Problems, Section, choice, words};
 use super::request::{REQUEST_KEYS, Request};
 use super::rule;
 use super::units::{duration, rate, size};
-use provost_base::limits::{APPROVAL_AGAIN_MAX, POLICY_BYTES_MAX, POLICY_RULES_MAX};
+use provost_base::limits::{APPROVAL_AGAIN_MAX, POLICY_BYTES_MAX, POLICY_RULES_MAX, RETRIES_MAX};
 use provost_base::{AgentId, Destination, RuleId};
 use provost_domain::Approver;
 
 const RULE_KEYS: &[&str] = &["id", "decision", "reason", "when", "limit", "approve", "example"];
 const LIMIT_KEYS: &[&str] =
-    &["tier_min", "timeout", "memory", "processes", "concurrent", "rate", "hosts", "credentials"];
+    &["tier_min", "timeout", "memory", "processes", "concurrent", "rate", "hosts", "credentials", "retries"];
 const APPROVE_KEYS: &[&str] = &["by", "auth", "expires", "ask_again", "scope"];
 
 impl File {
@@ -138,7 +138,11 @@ fn read_limit(notes: &mut Notes<'_>, from: &Section<'_, '_>) -> Limit {
         rate: from.text(notes, "rate", rate),
         hosts: from.texts(notes, "hosts", host).map(sorted),
         credentials: from.text(notes, "credentials", |text| choice(CREDENTIALS, text)),
+        retries: from.small(notes, "retries"),
     };
+    if limit.retries.is_some_and(|it| it > RETRIES_MAX) {
+        from.wrong(notes, "retries", format!("a task begins again {RETRIES_MAX} times at the most"));
+    }
     for (key, value) in [
         ("memory", limit.memory),
         ("processes", limit.processes.map(u64::from)),

@@ -218,6 +218,11 @@ impl StoreError {
         matches!(self, StoreError::Database(says) if says.contains("(42501)"))
     }
 
+    /// Returns whether the database has no connection left for this daemon.
+    pub fn is_of_connections(&self) -> bool {
+        matches!(self, StoreError::Away(says) if says.contains("(53300)"))
+    }
+
     pub(crate) fn damaged(what: impl std::fmt::Display) -> Self {
         StoreError::Damaged(what.to_string().into())
     }

@@ -38,6 +38,7 @@ mod shared;
 mod shared_artifacts;
 mod sqlite;
 mod sums;
+mod traces;
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -72,6 +73,7 @@ pub use shared::{
 pub use shared_artifacts::SharedArtifacts;
 pub use sqlite::{ForeignEvent, Restore, Restored, SqliteStore, backup, foreign_events, restore};
 pub use sums::{CountedRow, UsageBy, UsageQuery, UsageRow};
+pub use traces::name_of_traces;
 
 /// The database in the state folder.
 pub const DATABASE: &str = "provost.db";

@@ -1,25 +1,31 @@
 //! The ids of traces and spans: derived from a task's id, so that they are the same everywhere and need no storage.
+//! A task whose request has brought a trace is in that one.
 
-use std::fmt::Write as _;
-
-use provost_base::{Digest, TaskId};
+use provost_base::{Digest, TaskId, TraceContext};
 
 /// The trace of a task in a repository.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Traced {
     repository: Digest,
     task: Box<str>,
+    within: Option<TraceContext>,
 }
 
 impl Traced {
     /// Returns the trace of a task in the repository with this digest.
     pub fn of(repository: Digest, task: &TaskId) -> Self {
-        Self { repository, task: task.as_str().into() }
+        Self { repository, task: task.as_str().into(), within: None }
+    }
+
+    /// Sets the span within which the task was asked for, if the request has brought one.
+    #[must_use]
+    pub fn within(self, span: Option<TraceContext>) -> Self {
+        Self { within: span, ..self }
     }
 
     /// Returns the id of the trace.
     pub fn trace_id(&self) -> [u8; 16] {
-        self.derived("trace")
+        self.within.map_or_else(|| self.derived("trace"), |it| it.trace)
     }
 
     /// Returns the id of a span of the trace, by the span's name.
@@ -29,7 +35,8 @@ impl Traced {
 
     /// Returns the header `traceparent` for work within a span of the trace. W3C Trace Context, version 00.
     pub fn parent(&self, name: &str) -> String {
-        format!("00-{}-{}-01", hex(&self.trace_id()), hex(&self.span_id(name)))
+        let sampled = self.within.is_none_or(|it| it.sampled);
+        TraceContext { trace: self.trace_id(), span: self.span_id(name), sampled }.to_string()
     }
 
     /// Returns the first bytes of a digest. All zeros would be no id; that is as unlikely as a broken digest.
@@ -40,11 +47,4 @@ impl Traced {
         id.copy_from_slice(&digest.as_bytes()[..N]);
         id
     }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        write!(text, "{byte:02x}").expect("a string takes everything");
-        text
-    })
 }

@@ -21,9 +21,9 @@ use crate::messages::{
     DONE, FAILED, INTERNAL, KeyValue, ResourceSpans, ScopeSpans, SpanMessage, SpanStatus, TraceRequest,
     resource, scope, text, whole,
 };
-use provost_base::{ApplyId, ApprovalId, Digest, TaskId, Timestamp};
+use provost_base::{ApplyId, ApprovalId, Digest, TaskId, Timestamp, TraceContext};
 use provost_domain::command::Status;
-use provost_domain::{ApplyEvent, Event, EventKind, Verdict};
+use provost_domain::{ApplyEvent, Event, EventKind, QueueEvent, Verdict};
 
 /// The most tasks that are followed at a time; beyond that, the oldest is forgotten.
 const FOLLOWED_MAX: usize = 20_000;
@@ -61,6 +61,8 @@ struct Heard {
     accepted: Option<Timestamp>,
     began: Option<Timestamp>,
     worker: Option<String>,
+    /// How many of its attempts have failed before the last one.
+    failed: u32,
 }
 
 /// The unfinished tasks, according to their events.
@@ -69,12 +71,28 @@ pub struct Traces {
     tasks: BTreeMap<TaskId, Heard>,
     approvals: BTreeMap<ApprovalId, TaskId>,
     applies: BTreeMap<ApplyId, (Timestamp, Option<TaskId>)>,
+    /// The traces within which tasks were asked for, also of tasks that are over: their changes may be applied. Of too many, any one is forgotten.
+    within: BTreeMap<TaskId, TraceContext>,
 }
 
 impl Traces {
     /// Makes the traces of tasks in the repository with this digest.
     pub fn of(repository: Digest) -> Self {
-        Self { repository, tasks: BTreeMap::new(), approvals: BTreeMap::new(), applies: BTreeMap::new() }
+        let (approvals, applies, within) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+        Self { repository, tasks: BTreeMap::new(), approvals, applies, within }
+    }
+
+    /// Remembers the trace of a task's request.
+    pub fn keep(&mut self, task: TaskId, trace: TraceContext) {
+        if self.within.len() >= FOLLOWED_MAX {
+            self.within.pop_first();
+        }
+        self.within.insert(task, trace);
+    }
+
+    /// Returns whether the acceptance of a task was heard, which tells its trace.
+    pub fn was_accepted(&self, task: &TaskId) -> bool {
+        self.tasks.get(task).is_some_and(|it| it.accepted.is_some())
     }
 
     /// Begins the span of an apply, of this task's changes if the task is known.
@@ -101,13 +119,17 @@ impl Traces {
                 self.answer(*approval, at, word);
             }
             EventKind::ApprovalExpired { approval } => self.answer(*approval, at, "expired"),
-            EventKind::TaskDelegated { task, worker, .. } => {
+            EventKind::TaskDelegated { task, worker, trace, .. } => {
+                trace.iter().for_each(|it| self.keep(task.clone(), **it));
                 let heard = self.heard(task, at);
                 heard.accepted.get_or_insert(at);
                 heard.worker = Some(worker.to_string());
             }
             EventKind::TaskAssigned { task, .. } | EventKind::TaskStarted { task } => {
                 self.heard(task, at).began.get_or_insert(at);
+            }
+            EventKind::Queue(QueueEvent::AttemptFailed { task, attempt, .. }) => {
+                self.heard(task, at).failed = *attempt;
             }
             EventKind::TaskFinished { task, status, .. } => {
                 self.heard(task, at);
@@ -139,13 +161,18 @@ impl Traces {
     fn end(&mut self, task: &TaskId, at: Timestamp, outcome: &str, done: bool) -> Vec<Span> {
         let Some(heard) = self.tasks.remove(task) else { return Vec::new() };
         self.approvals.retain(|_, of| of != task);
-        let ids = Traced::of(self.repository, task);
+        let trace = self.within.get(task).copied();
+        let ids = Traced::of(self.repository, task).within(trace);
+        let asked_in = trace.map(|it| it.span);
         let word = |key, value: &str| Attribute::Word(key, value.to_owned());
         let mut known = vec![word("provost.task.id", task.as_str()), word("provost.outcome", outcome)];
+        if heard.failed > 0 {
+            known.push(Attribute::Number("provost.attempts", i64::from(heard.failed) + 1));
+        }
         known.extend(heard.worker.as_deref().map(|it| word("provost.worker", it)));
         let root = ids.span_id("task");
         let span = |name: &'static str, from, to, done, attributes| {
-            let parent = (name != "task").then_some(root);
+            let parent = if name == "task" { asked_in } else { Some(root) };
             Span {
                 name,
                 ids: (ids.trace_id(), ids.span_id(name), parent),
@@ -191,7 +218,8 @@ impl Traces {
         // Without a task, the apply has a trace of its own.
         let name = format!("apply-{apply}");
         let alone = || TaskId::parse(&name).ok();
-        let ids = Traced::of(self.repository, &task.clone().or_else(alone)?);
+        let trace = task.as_ref().and_then(|it| self.within.get(it)).copied();
+        let ids = Traced::of(self.repository, &task.clone().or_else(alone)?).within(trace);
         let parent = task.is_some().then(|| ids.span_id("task"));
         let mut attributes = vec![
             Attribute::Number("provost.apply", i64::try_from(apply.0).unwrap_or(i64::MAX)),

@@ -393,6 +393,7 @@ fn terms_of(rules: &[Rule], request: &Request) -> Terms {
         timeout: rules.iter().filter_map(|rule| rule.limit.timeout).min(),
         memory: rules.iter().filter_map(|rule| rule.limit.memory).min(),
         processes: rules.iter().filter_map(|rule| rule.limit.processes).min(),
+        retries: rules.iter().filter_map(|rule| rule.limit.retries).min(),
         concurrent: rules.iter().filter_map(|rule| rule.limit.concurrent).min(),
         rate: rules.iter().filter_map(|rule| rule.limit.rate).min_by(|a, b| {
             let per_week =

@@ -52,6 +52,14 @@ pub struct Delegate {
     /// Whether the success of one of the tasks of `after` is enough.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub after_any: bool,
+    /// How often it begins again where its run fails, 5 times at the most; as often as its worker's entry says when absent. A rule or the entry
+    /// may allow less, which is a denial.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retries: Option<u32>,
+    /// The trace and the span within which it is asked for, as the header `traceparent` of W3C Trace Context writes them; without this member, that
+    /// header counts. A text that is no such header is passed over. A repeat may bring another one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub traceparent: Option<String>,
 }
 
 /// Answer to [`Delegate`].

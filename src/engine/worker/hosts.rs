@@ -5,6 +5,7 @@
 //! all, no host could give a sign of life, and the first daemon that reaches it again must not bury the others.
 
 use std::collections::BTreeMap;
+use std::time::Instant;
 
 use super::Worker;
 use provost_base::limits::HOST_TTL_MS;
@@ -14,6 +15,10 @@ use provost_store::{HostBeat, HostState, StoreError};
 
 /// The longest time between two looks that does not count as a gap, in milliseconds.
 const GAP_MS_MAX: u64 = HOST_TTL_MS / 2;
+
+/// The sentence for callers where the server has no connection left.
+pub(super) const NO_CONNECTION: &str =
+    "the shared store has no connection left for this host, which goes on once it has";
 
 /// The observations of this daemon about the others.
 #[derive(Debug, Default)]
@@ -80,5 +85,25 @@ impl Worker {
             self.core.bury(self.now, (daemon, gone), &owed, &mut self.out);
         }
         Ok(())
+    }
+
+    /// Lets writes go on, since the store answers again.
+    pub(super) fn answers_again(&mut self) {
+        tracing::warn!("the store answers again; writes go on");
+        self.store_answers();
+        self.broken = None;
+        self.repeats.open(!self.store.waits_for_disk());
+        self.repeats_due = Some(Instant::now());
+        self.tell_trouble(None);
+        self.catch_up();
+    }
+
+    /// Tells why the store still does not answer. A lost connection may not come back for a reason of its own, which callers hear then.
+    pub(super) fn is_still_away(&mut self, err: &StoreError) {
+        self.tell_trouble(Some(err.to_string().into()));
+        let says_so = self.broken.as_ref().is_some_and(|why| why.contains(NO_CONNECTION));
+        if self.others.are_there() && says_so != err.is_of_connections() {
+            self.broken = Some(self.report("the store is still away", err));
+        }
     }
 }

@@ -63,6 +63,8 @@ struct Delegate {
     /// One success of `after` is enough.
     #[serde(default)]
     after_any: bool,
+    /// How often it begins again if it fails.
+    retries: Option<u32>,
     /// Globs (`src/**/*.ts`) of files whose changes are told at the end.
     #[serde(default)]
     watch_patterns: Vec<String>,
@@ -118,7 +120,9 @@ async fn delegate(call: Call, asked: Delegate) -> Result<CallToolResponse, ToolE
         on: asked.on,
         wait_for_host: asked.wait_for_host,
         after_any: asked.after_any,
+        retries: asked.retries,
         tool: Some("delegate".into()),
+        traceparent: call.trace(),
         ..wire::Delegate::default()
     };
     let begun = call.client().delegate(&request).await?;

@@ -94,9 +94,9 @@ pub(super) fn order(
     let watch_patterns = order.watch_patterns.unwrap_or_default();
     WatchPatterns::check(&watch_patterns).map_err(|err| DevitError::invalid(format!("task.{err}")))?;
     let command = order.command.as_ref().map(|it| it.as_str().map_or_else(|| it.to_string(), str::to_owned));
+    let goal = text(order.goal).unwrap_or_else(|| format!("Task {task} delegated").into());
+    let timeout = Ttl::seconds_clamped(if seconds == 0 { TIMEOUT_DEFAULT_S } else { seconds });
     Ok(Delegate {
-        goal: text(order.goal).unwrap_or_else(|| format!("Task {task} delegated").into()),
-        worker,
         return_to,
         tool: Tool {
             name: text(order.action).unwrap_or_else(|| "unknown".into()),
@@ -105,7 +105,6 @@ pub(super) fn order(
             max_bytes: order.max_bytes,
             timeout_s: order.timeout_secs,
         },
-        timeout: Ttl::seconds_clamped(if seconds == 0 { TIMEOUT_DEFAULT_S } else { seconds }),
         model: text(order.model).or_else(|| {
             text(
                 order
@@ -121,11 +120,7 @@ pub(super) fn order(
         working_dir: text(order.working_dir),
         format: text(order.format),
         payload: json,
-        errand: None,
-        work_tree: None,
-        continues: None,
-        placement: None,
-        task,
+        ..Delegate::of(task, goal, worker, timeout)
     })
 }
 

@@ -16,7 +16,9 @@ use serde_json::{Value, json};
 
 use provost_api::wire;
 use provost_base::limits::{ID_LEN_MAX, KEY_FILE_BYTES_MAX, SUMMARY_LEN_MAX};
-use provost_base::{AgentId, ApprovalId, Digest, Json, SymbolPath, TaskId, Ttl, WatchPatterns, task_command};
+use provost_base::{
+    AgentId, ApprovalId, Digest, Json, SymbolPath, TaskId, TraceContext, Ttl, WatchPatterns, task_command,
+};
 use provost_domain::command::{AnswerApproval, CancelTask, Record, ReportTask, TakeScreenshot};
 use provost_domain::view::KnownAgent;
 use provost_domain::{
@@ -233,6 +235,7 @@ pub(super) fn delegate(it: wire::Delegate) -> Result<Delegate, OwnError> {
         work_tree: it.worktree.map(|branch| branch.trim().into()),
         continues: talk::continued(it.continues.as_deref())?,
         placement,
+        trace: it.traceparent.as_deref().and_then(|it| TraceContext::parse(it).ok()).map(Box::new),
     })
 }
 

@@ -13,7 +13,7 @@ use super::handle::Answered;
 use super::map::OwnError;
 use super::read::read;
 use super::ties::Tied;
-use provost_api::{Which, wire};
+use provost_api::{self as api, Which, wire};
 use provost_auth::peer::PeerId;
 use provost_base::limits::{FRAME_LEN_MAX, OWN_BODY_MS_MAX, OWN_FILES_BYTES_MAX};
 use provost_transport::accept::Guard;
@@ -79,7 +79,12 @@ async fn answered(
     }
     let taken = async {
         let bytes = whole(which, body).await?;
-        read(wanted(which, &head.method)?, &head, &bytes)
+        let mut request = read(wanted(which, &head.method)?, &head, &bytes)?;
+        if let api::Request::Delegate(asked) = &mut request {
+            let header = head.headers.get("traceparent").and_then(|it| it.to_str().ok());
+            asked.traceparent = asked.traceparent.take().or_else(|| header.map(str::to_owned));
+        }
+        Ok(request)
     };
     // A query takes nothing that could end with its process.
     let tied =

@@ -44,7 +44,7 @@ pub(super) fn store_error(err: Error) -> StoreError {
             .into(),
         ),
         "53300" => StoreError::Away(
-            format!("{says}: raise `max_connections`, or the role's connection limit").into(),
+            format!("{says} (53300): raise `max_connections`, or the role's connection limit").into(),
         ),
         // The prepared statement belongs, or belonged, to another session: a pooler gives the connection to others.
         "26000" | "42P05" => StoreError::Setting(POOLED.into()),

@@ -158,6 +158,9 @@ fn a_server_that_is_read_only_or_has_no_connections_left_refuses_and_comes_back(
     let many = server.crowd(200);
     server.end_sessions();
     until_some("writes are refused", || (!clients.take()).then_some(()));
+    until_some("it is said why", || {
+        says(&world, &["status"]).1.contains("raise `max_connections`").then_some(())
+    });
     reads_go_on(&world);
     drop(many);
     until_some("writes go on", || clients.take().then_some(()));

@@ -320,3 +320,36 @@ fn machines_behind_a_pooler_with_sessions_share_one_repository_and_behind_anothe
     all_live(&machines);
     machines.check();
 }
+
+#[test]
+fn a_hundred_connections_too_many_at_the_server_take_no_host_for_dead_and_lose_nothing() {
+    let machines = Machines::joined(3);
+    let _daemons = machines.start();
+    let all = clients(&machines);
+    let entries = || machines.sql("select count(*) from provost.entry").parse::<u64>().unwrap();
+    Clients::during_all(&all, || {
+        for round in 1..=2 {
+            // The server has room for sixty sessions, and takes in 164 that have not said yet who they are.
+            let many = machines.server.crowd(264);
+            machines.server.end_sessions();
+            for (clients, world) in all.iter().zip(&machines.all) {
+                let before = clients.told("no connection left for this host");
+                until("its writes are refused with a sentence", || {
+                    clients.told("no connection left for this host") > before
+                });
+                reads_go_on(world);
+                let (_, text) = says(world, &["status"]);
+                assert!(text.contains("raise `max_connections`"), "round {round}: {text}");
+            }
+            drop(many);
+            all.iter().for_each(Clients::goes_on);
+            let before = entries();
+            until("all write again", || entries() > before + 20);
+            assert!(machines.all.iter().all(|it| !says(it, &["status"]).1.contains("max_connections")));
+        }
+    });
+    assert!(all.iter().all(|it| it.refusals() > 0));
+    Clients::check_all(&all);
+    all_live(&machines);
+    machines.check();
+}

@@ -90,6 +90,7 @@ mod tasks;
 mod tasks_of_hosts;
 #[cfg(unix)]
 mod telemetry;
+mod traces;
 mod transcripts;
 #[cfg(target_os = "linux")]
 mod users_of_hosts;
@@ -101,5 +102,6 @@ mod view_waits;
 mod view_words;
 mod waiters;
 #[cfg(target_os = "linux")]
+mod work_trees_of_hosts;
 mod worker_machines;
 mod writing;

@@ -162,13 +162,13 @@ fn the_limits_of_all_rules_that_allow_are_intersected() {
         rule(
             "wide",
             "allow",
-            "limit.timeout = \"20m\"\nlimit.memory = \"2GiB\"\nlimit.processes = 9\nlimit.rate = \"30/h per client\"\n\
+            "limit.timeout = \"20m\"\nlimit.memory = \"2GiB\"\nlimit.processes = 9\nlimit.rate = \"30/h per client\"\nlimit.retries = 4\n\
              limit.hosts = [\"a.example:443\", \"B.example:443\"]",
         ),
         rule(
             "narrow",
             "allow",
-            "when.worker = \"w*\"\nlimit.timeout = \"5m\"\nlimit.memory = \"3GiB\"\nlimit.concurrent = 2\n\
+            "when.worker = \"w*\"\nlimit.timeout = \"5m\"\nlimit.memory = \"3GiB\"\nlimit.concurrent = 2\nlimit.retries = 1\n\
              limit.tier_min = \"ns\"\nlimit.rate = \"5/m\"\nlimit.hosts = [\"b.example:443\", \"c.example:443\"]",
         ),
     ].concat());
@@ -185,6 +185,7 @@ fn the_limits_of_all_rules_that_allow_are_intersected() {
             rate: rate(30, 60),
             hosts: vec!["b.example:443".into()],
             credentials: None,
+            retries: Some(1),
         }
     );
     assert_eq!(terms(&set, "worker = \"other\"").tier_min, None);

@@ -158,6 +158,7 @@ fn a_wrong_file_is_refused_with_line_and_key_and_what_to_do() {
             allow("limit.memory = 0"),
             "p.toml:7: `limit.memory`: nothing could run with 0; write a deny rule instead",
         ),
+        (allow("limit.retries = 6"), "p.toml:7: `limit.retries`: a task begins again 5 times at the most"),
         (allow("limit.concurrent = 0"), "p.toml:7: `limit.concurrent`: nothing could run with 0"),
         (
             allow("limit.rate = \"often\""),

@@ -234,6 +234,7 @@ fn limits(dice: &mut Dice, out: &mut String) {
         ("memory", &["\"1GiB\"", "4096"]),
         ("processes", &["7", "9"]),
         ("concurrent", &["1", "2"]),
+        ("retries", &["0", "3"]),
         ("rate", &["\"30/h per client\"", "\"5/30s\"", "\"600/h\"", "\"10/m\""]),
         ("hosts", &["[\"a.example:443\", \"b.example:443\"]", "[\"b.example:443\"]"]),
         ("credentials", &["\"proxy\"", "\"file\"", "\"env\"", "\"env\""]),
@@ -428,6 +429,7 @@ fn delegate(request: &Request, facts: &mut Facts) -> Option<Delegate> {
         work_tree: None,
         continues: None,
         placement: None,
+        trace: None,
     })
 }
 

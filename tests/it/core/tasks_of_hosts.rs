@@ -313,6 +313,29 @@ fn a_task_of_a_machine_that_dies_begins_again_on_another_by_its_rule() {
 }
 
 #[test]
+fn attempts_are_counted_over_machines_and_each_allows_what_its_entry_says() {
+    let (machines, _daemons) = machines([
+        "",
+        &builder("retries = 2\nretry_delay = \"1s\""),
+        &builder("retries = 2\nretry_delay = \"1s\""),
+    ]);
+    let a = &machines.all[0];
+    // More attempts than any machine allows.
+    assert_eq!(delegate(a, "more", "exit 3", &["--retries", "3"]).0, 0);
+    let done = is(a, "more", "failed");
+    assert!(done.to_string().contains("`retries` of worker builder is 2"), "{done}");
+    assert_eq!(done["left_by"].as_array().map(Vec::len), Some(2), "{done}");
+    for (id, asked, begun) in [("all", None, 3), ("one", Some("1"), 2), ("none", Some("0"), 1)] {
+        let more: Vec<&str> = asked.iter().flat_map(|it| ["--retries", it]).collect();
+        assert_eq!(delegate(a, id, "exit 3", &more).0, 0);
+        is(a, id, "failed");
+        assert_eq!(counted(&machines, "task_started").get(id), Some(&begun), "{id}");
+        assert_eq!(counted(&machines, "attempt_failed").get(id).copied().unwrap_or(0), begun - 1, "{id}");
+    }
+    machines.check();
+}
+
+#[test]
 fn a_machine_that_is_drained_takes_nothing_more() {
     let (machines, mut daemons) = machines(["", &builder(""), &builder("")]);
     let [a, b, c] = &machines.all[..] else { panic!("three") };

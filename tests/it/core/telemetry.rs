@@ -19,11 +19,11 @@ use crate::support::terminal::at_the_terminal;
 use crate::support::waits::until_some;
 use crate::support::{World, eventually};
 
-fn configured(port: u16, more: &str) -> String {
+pub(super) fn configured(port: u16, more: &str) -> String {
     format!("[telemetry]\notlp = \"http://127.0.0.1:{port}\"\nevery = \"1s\"\n{more}\n")
 }
 
-fn world(rules: &str, port: u16, more: &str) -> World {
+pub(super) fn world(rules: &str, port: u16, more: &str) -> World {
     let world = World::new();
     world.rule(rules);
     world.configure(&configured(port, more));
@@ -40,7 +40,7 @@ fn bodies(heard: &[Heard], path: &str) -> Vec<Vec<u8>> {
         .collect()
 }
 
-fn spans(receiver: &Receiver) -> Vec<Span> {
+pub(super) fn spans(receiver: &Receiver) -> Vec<Span> {
     let requests = bodies(&receiver.heard(), "/v1/traces");
     let decoded = requests.iter().map(|it| ExportTraceServiceRequest::decode(it.as_slice()).unwrap());
     let of_resources = decoded.flat_map(|it| it.resource_spans);
@@ -55,7 +55,7 @@ fn spans(receiver: &Receiver) -> Vec<Span> {
         .collect()
 }
 
-fn known(span: &Span) -> BTreeMap<String, String> {
+pub(super) fn known(span: &Span) -> BTreeMap<String, String> {
     let said = |it: &KeyValue| match it.value.clone() {
         Some(AnyValue { value: Some(Said::StringValue(text)), .. }) => text,
         Some(AnyValue { value: Some(Said::IntValue(number)), .. }) => number.to_string(),
@@ -64,12 +64,12 @@ fn known(span: &Span) -> BTreeMap<String, String> {
     span.attributes.iter().map(|it| (it.key.clone(), said(it))).collect()
 }
 
-fn hex(bytes: &[u8]) -> String {
+pub(super) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|it| format!("{it:02x}")).collect()
 }
 
 /// The spans of a task, by name, once its run is among them.
-fn of_task(receiver: &Receiver, task: &str) -> BTreeMap<String, Span> {
+pub(super) fn of_task(receiver: &Receiver, task: &str) -> BTreeMap<String, Span> {
     until_some("the spans of a task", || {
         let all = spans(receiver);
         let root = all

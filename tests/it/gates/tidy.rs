@@ -492,17 +492,45 @@ fn a_document_that_was_edited_by_hand_is_caught() {
     assert!(first_difference("", &printed).is_some());
 }
 
-#[test]
-fn the_fast_tests_exist_and_start_no_daemon() {
+/// The modules that a profile of nextest runs, as paths below `tests/it` without their endings.
+fn modules_of(profile: &str) -> Vec<String> {
     let settings = fs::read_to_string(project_root().join(".config/nextest.toml")).unwrap();
-    let fast = settings.split("[profile.fast]").nth(1).unwrap();
-    let groups = fast.split("/^").skip(1).map(|it| it.split_once("::(").unwrap());
-    let modules: Vec<String> = groups
+    let of_it = settings.split(&format!("[profile.{profile}]")).nth(1).unwrap();
+    let of_it = of_it.split("[profile.").next().unwrap();
+    let groups = of_it.split("/^").skip(1).map(|it| it.split_once("::(").unwrap());
+    groups
         .flat_map(|(folder, names)| {
             let names = names.split(')').next().unwrap().split('|');
             names.map(move |name| format!("{}/{name}", folder.replace("::", "/")))
         })
-        .collect();
+        .collect()
+}
+
+#[test]
+fn the_suite_with_another_postgresql_has_all_tests_that_start_one() {
+    let modules = modules_of("postgres");
+    let of_module = |path: &str, module: &String| {
+        path == format!("tests/it/{module}.rs") || path.starts_with(&format!("tests/it/{module}/"))
+    };
+    for source in sources("tests/it").iter().filter(|it| !it.path.starts_with("tests/it/support/")) {
+        let starts =
+            source.text.contains("support::postgres::") || source.text.contains("support::machines::");
+        let listed = modules.iter().any(|it| of_module(&source.path, it));
+        assert!(
+            listed || !starts || source.path.ends_with("gates/tidy.rs"),
+            "{} is not in the suite",
+            source.path
+        );
+    }
+    for module in &modules {
+        let exists = sources("tests/it").iter().any(|it| of_module(&it.path, module));
+        assert!(exists, "{module} is no module of the tests");
+    }
+}
+
+#[test]
+fn the_fast_tests_exist_and_start_no_daemon() {
+    let modules = modules_of("fast");
     assert!(modules.len() > 20, "{modules:?}");
     let all = sources("tests/it");
     for module in modules {

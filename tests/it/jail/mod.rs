@@ -3,6 +3,7 @@
 
 mod acp;
 mod agents;
+mod attempts;
 mod descriptor;
 mod destinations;
 mod ends;

@@ -137,7 +137,12 @@ impl<'a> Clients<'a> {
 
     /// Whether one was refused with these words.
     pub(crate) fn was_told(&self, words: &str) -> bool {
-        self.refused.lock().unwrap().iter().any(|(_, says)| says.contains(words))
+        self.told(words) > 0
+    }
+
+    /// How many were refused with these words.
+    pub(crate) fn told(&self, words: &str) -> usize {
+        self.refused.lock().unwrap().iter().filter(|(_, says)| says.contains(words)).count()
     }
 
     /// Nothing acknowledged is lost, no number was given twice, and numbers rise in the order of the answers.

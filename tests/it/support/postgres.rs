@@ -25,8 +25,16 @@ const OWNER: &str = "provost";
 /// Where Debian has the programs of a version that are not in the search path.
 const BELOW: &str = "/usr/lib/postgresql";
 
+/// Names the folder of another version's programs, which the tests use instead.
+const OTHER: &str = "PROVOST_TEST_POSTGRES";
+
 /// A program of PostgreSQL's.
 fn program(name: &str) -> PathBuf {
+    if let Some(other) = std::env::var_os(OTHER).filter(|it| !it.is_empty()) {
+        let program = Path::new(&other).join(name);
+        assert!(program.exists(), "{OTHER}: there is no {}", program.display());
+        return program;
+    }
     let versions = std::fs::read_dir(BELOW).into_iter().flatten().flatten();
     let found = versions.map(|it| it.path().join("bin").join(name)).filter(|it| it.exists()).max();
     found.unwrap_or_else(|| {
@@ -505,9 +513,13 @@ pub(crate) fn name_of(database: &Database) -> String {
 
 /// A cluster that was made once for this run: the first test makes it, and the others wait.
 fn template() -> PathBuf {
-    let place = std::env::temp_dir().join("provost-postgres");
+    // `postgres (PostgreSQL) 15.18 (…)`: clusters of two versions are not one.
+    let said = Command::new(program("postgres")).arg("--version").output().expect("its version");
+    let said = String::from_utf8_lossy(&said.stdout).into_owned();
+    let version = said.split_whitespace().nth(2).expect("a version");
+    let place = std::env::temp_dir().join(format!("provost-postgres-{version}"));
     let ready = place.join("ready");
-    let making = std::env::temp_dir().join("provost-postgres.lock");
+    let making = std::env::temp_dir().join(format!("provost-postgres-{version}.lock"));
     if !ready.exists() {
         let lock = File::options().create(true).truncate(false).write(true).open(&making).expect("a lock");
         lock.lock().expect("the lock is held");

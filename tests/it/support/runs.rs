@@ -233,6 +233,7 @@ impl World {
             work_tree: None,
             continues: None,
             placement: None,
+            trace: None,
         };
         (order, facts)
     }

@@ -30,6 +30,8 @@ pub(crate) struct ByWord {
 /// How often the word `rated` may be used in a minute, and how many `few` may be unfinished.
 pub(crate) const RATED: u32 = 3;
 pub(crate) const FEW: u32 = 2;
+/// How often a failed task of `bounded` may begin again.
+pub(crate) const BOUNDED: u32 = 3;
 /// How often the question of `ask-again` is asked again.
 pub(crate) const AGAIN: u32 = 2;
 pub(crate) const DEPTH: u32 = 3;
@@ -74,6 +76,7 @@ impl Judge for ByWord {
                 match word {
                     "rated" => terms.rate = Some(Rate { count: RATED, per: Ttl::minutes(1) }),
                     "few" => terms.concurrent = Some(FEW),
+                    "bounded" => terms.retries = Some(BOUNDED),
                     "hasty" => terms.timeout = Some(Ttl::minutes(20)),
                     "short" => terms.timeout = Some(Ttl::minutes(2)),
                     _ => {}

@@ -350,6 +350,7 @@ pub(crate) fn order(number: u64, goal: &str, worker: &str, payload: Json) -> Del
         work_tree: None,
         continues: None,
         placement: None,
+        trace: None,
     }
 }
 

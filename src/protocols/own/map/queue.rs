@@ -2,6 +2,7 @@
 
 use super::{OwnError, task_id, text};
 use provost_api::wire;
+use provost_base::limits::RETRIES_MAX;
 use provost_base::{ApprovalId, TaskId};
 use provost_domain::command::Status;
 use provost_domain::{Delegate, Denial, Placement, Priority, Task, TaskState};
@@ -20,7 +21,14 @@ pub(super) fn placement(asked: &wire::Delegate) -> Result<Option<Box<Placement>>
     if after_any && asked.after.len() < 2 {
         return Err(OwnError::invalid("after_any: it chooses among several tasks of `after`"));
     }
-    let mut placement = Placement { priority, after: Vec::new(), pool, on, wait_for_host, after_any };
+    let retries = asked.retries;
+    if retries.is_some_and(|it| it > RETRIES_MAX) {
+        return Err(OwnError::invalid(format!(
+            "retries: a task begins again {RETRIES_MAX} times at the most"
+        )));
+    }
+    let mut placement =
+        Placement { priority, after: Vec::new(), pool, on, wait_for_host, after_any, retries };
     for id in &asked.after {
         let id = task_id(id.trim()).map_err(|_| {
             let id: String = id.chars().take(40).collect();

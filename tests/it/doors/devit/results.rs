@@ -39,6 +39,7 @@ fn case(parse: ParseMode, stdout: &str) -> Case {
         work_tree: None,
         continues: None,
         placement: None,
+        trace: None,
     };
     let task = Task {
         request: order.digest(),

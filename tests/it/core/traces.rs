@@ -1,0 +1,264 @@
+//! Traces that requests bring, at each door, over restarts and over hosts, as a collector reads them.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+
+use super::tasks_of_hosts::{builder, host_of, is, machines};
+use super::telemetry::{configured, hex, known, of_task, spans, world};
+use crate::support::World;
+use crate::support::loopback_client::Http;
+use crate::support::mcp_host::Host;
+use crate::support::own_api::own;
+use crate::support::receiver::Receiver;
+use crate::support::rules::{ALLOW, ASK};
+use crate::support::terminal::at_the_terminal;
+use crate::support::waits::until_some;
+
+const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
+const SPAN: &str = "00f067aa0ba902b7";
+
+/// The header of a span in the trace, which is recorded.
+fn header(span: &str) -> String {
+    format!("00-{TRACE}-{span}-01")
+}
+
+/// A delegation over the own API: its status, and what was answered.
+fn asked(world: &World, trace: &str, body: &Value) -> (u16, Value) {
+    own(world, ("POST", "/delegate"), &[("x-provost-agent", "ada"), ("traceparent", trace)], body)
+}
+
+fn delegate(world: &World, trace: &str, body: &Value) {
+    let (status, said) = asked(world, trace, body);
+    assert_eq!(status, 200, "{said}");
+}
+
+fn says_its_span(id: &str) -> Value {
+    json!({ "task": id, "goal": "echo $TRACEPARENT", "worker": "shell" })
+}
+
+/// What the command line shows of a task that is over.
+fn shown(world: &World, task: &str) -> String {
+    let out = world.by("ada", &["task", "show", task, "--json"]).output().unwrap();
+    String::from_utf8_lossy(&out.stdout).into_owned()
+}
+
+#[test]
+fn a_task_is_within_the_span_that_its_request_names_and_so_is_its_worker() {
+    let receiver = Receiver::plain();
+    let world = world(ALLOW, receiver.port, "commands = 0");
+    let _daemon = world.start();
+    delegate(&world, &header(SPAN), &says_its_span("t1"));
+    let its = of_task(&receiver, "t1");
+    let root = &its["task"];
+    assert_eq!((hex(&root.trace_id).as_str(), hex(&root.parent_span_id).as_str()), (TRACE, SPAN));
+    assert_eq!(its["run"].parent_span_id, root.span_id);
+    let parent = header(&hex(&its["run"].span_id));
+    assert!(shown(&world, "t1").contains(&parent), "{parent}: {}", shown(&world, "t1"));
+    // A member of the request counts before the header.
+    let mut said = says_its_span("t2");
+    said["traceparent"] = json!(header("aaaaaaaaaaaaaaaa"));
+    delegate(&world, &header(SPAN), &said);
+    assert_eq!(hex(&of_task(&receiver, "t2")["task"].parent_span_id), "aaaaaaaaaaaaaaaa");
+    // What the caller does not record is sent nevertheless, and its worker is told so.
+    delegate(&world, &header(SPAN).replace("-01", "-00"), &says_its_span("t3"));
+    let run = hex(&of_task(&receiver, "t3")["run"].span_id);
+    assert!(shown(&world, "t3").contains(&format!("00-{TRACE}-{run}-00")), "{}", shown(&world, "t3"));
+    for (n, no_header) in [
+        "00-00000000000000000000000000000000-00f067aa0ba902b7-01",
+        "00-4bf92f3577b34da6a3ce929d0e0e4736-0000000000000000-01",
+        "ff-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
+        "00-4BF92F3577B34DA6A3CE929D0E0E4736-00F067AA0BA902B7-01",
+        "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01-more",
+        "nothing",
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let id = format!("no-{n}");
+        delegate(&world, no_header, &says_its_span(&id));
+        let root = &of_task(&receiver, &id)["task"];
+        assert!(root.parent_span_id.is_empty() && hex(&root.trace_id) != TRACE, "{no_header}");
+    }
+}
+
+#[test]
+fn a_repeat_within_another_span_is_the_same_request_and_its_approval_counts() {
+    let receiver = Receiver::plain();
+    let world = world(ASK, receiver.port, "commands = 0");
+    let daemon = world.start();
+    let body = says_its_span("t1");
+    let (status, first) = asked(&world, &header(SPAN), &body);
+    let again = asked(&world, &header("bbbbbbbbbbbbbbbb"), &body);
+    assert_eq!(again, (status, first.clone()), "it waits for the same answer");
+    let (status, other) =
+        asked(&world, &header(SPAN), &json!({ "task": "t1", "goal": "true", "worker": "shell" }));
+    assert_eq!((status, &other["error"]), (409, &json!("task_exists")), "{other}");
+    // The trace is kept with the question, over a restart too.
+    daemon.stop();
+    let _daemon = world.start();
+    assert!(at_the_terminal(&world, "approve 1").status.success());
+    let its = of_task(&receiver, "t1");
+    assert_eq!(
+        (hex(&its["task"].trace_id).as_str(), hex(&its["task"].parent_span_id).as_str()),
+        (TRACE, SPAN)
+    );
+    let run = header(&hex(&its["run"].span_id));
+    assert!(shown(&world, "t1").contains(&run), "{run}: {}", shown(&world, "t1"));
+    delegate(&world, &header("cccccccccccccccc"), &body);
+    delegate(&world, "", &body);
+    assert_eq!(spans(&receiver).iter().filter(|it| it.name == "task").count(), 1);
+}
+
+#[test]
+fn a_task_that_goes_on_over_a_start_stays_in_its_trace() {
+    let receiver = Receiver::plain();
+    let world = world(ALLOW, receiver.port, "commands = 0");
+    world.configure(&format!(
+        "{}[workers.robot]\ntype = \"polling\"\n",
+        configured(receiver.port, "commands = 0")
+    ));
+    let daemon = world.start();
+    delegate(&world, &header(SPAN), &json!({ "task": "t1", "goal": "wait", "worker": "robot" }));
+    daemon.stop();
+    let _daemon = world.start();
+    world.done("ada", &["task", "cancel", "t1"]);
+    let root = &of_task(&receiver, "t1")["task"];
+    assert_eq!((hex(&root.trace_id).as_str(), hex(&root.parent_span_id).as_str()), (TRACE, SPAN));
+}
+
+#[test]
+fn what_is_denied_is_in_the_trace_of_its_request() {
+    let receiver = Receiver::plain();
+    let world = world("version = 1\ndefault = \"deny\"\n", receiver.port, "commands = 0");
+    let _daemon = world.start();
+    let (_, said) = asked(&world, &header(SPAN), &says_its_span("t1"));
+    assert_eq!(said["state"], "denied", "{said}");
+    let root = &of_task(&receiver, "t1")["task"];
+    assert_eq!((hex(&root.trace_id).as_str(), hex(&root.parent_span_id).as_str()), (TRACE, SPAN));
+}
+
+#[test]
+fn calls_of_mcp_bring_their_trace_over_http_and_in_a_program_of_the_hosts() {
+    let receiver = Receiver::plain();
+    let world = world(ALLOW, receiver.port, "commands = 0");
+    let _daemon = world.start();
+    let call = |id: &str, meta: Value| {
+        let arguments = json!({ "goal": "true", "worker": "shell", "task_id": id });
+        let mut params = json!({ "name": "delegate", "arguments": arguments, "_meta": {
+            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientInfo": { "name": "host", "version": "1" },
+            "io.modelcontextprotocol/clientCapabilities": {},
+        } });
+        meta.as_object().unwrap().iter().for_each(|(name, it)| params["_meta"][name] = it.clone());
+        params
+    };
+    let over_http = |id: &str, meta: Value, trace: &str| {
+        let body = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call(id, meta) });
+        let headers = [
+            ("Accept", "application/json, text/event-stream"),
+            ("Content-Type", "application/json"),
+            ("mcp-protocol-version", "2026-07-28"),
+            ("mcp-method", "tools/call"),
+            ("mcp-name", "delegate"),
+            ("traceparent", trace),
+        ];
+        let answer = Http::mcp(&world).send("POST /mcp?agent=ada", &headers, body.to_string().as_bytes());
+        assert_eq!(answer.status, 200, "{}", String::from_utf8_lossy(&answer.body));
+    };
+    over_http("header", json!({}), &header(SPAN));
+    over_http("meta", json!({ "traceparent": header("aaaaaaaaaaaaaaaa") }), &header(SPAN));
+    let mut program = world.command(&["mcp", "--as", "ada"]);
+    program.env("TRACEPARENT", header("bbbbbbbbbbbbbbbb"));
+    let mut host = Host::of(program).declaring(json!({}));
+    host.ask("tools/call", call("environment", json!({})));
+    host.ask("tools/call", call("said", json!({ "traceparent": header("cccccccccccccccc") })));
+    for (task, span) in [
+        ("header", SPAN),
+        ("meta", "aaaaaaaaaaaaaaaa"),
+        ("environment", "bbbbbbbbbbbbbbbb"),
+        ("said", "cccccccccccccccc"),
+    ] {
+        // All are in one trace.
+        let root = until_some("the task's span", || {
+            let is_it = |it: &String| it == task;
+            let all = spans(&receiver).into_iter();
+            all.filter(|it| it.name == "task").find(|it| known(it).get("provost.task.id").is_some_and(is_it))
+        });
+        assert_eq!(
+            (hex(&root.trace_id).as_str(), hex(&root.parent_span_id).as_str()),
+            (TRACE, span),
+            "{task}"
+        );
+    }
+}
+
+#[test]
+fn a_task_that_was_tried_again_says_how_often_it_has_begun() {
+    let receiver = Receiver::plain();
+    let world = world(ALLOW, receiver.port, "");
+    let flaky = "[workers.flaky]\ntype = \"cli\"\nbinary = \"/bin/sh\"\nargs = [\"-c\", \"{goal}\"]\nparse_mode = \"text\"\n\
+                 retries = 1\nretry_delay = \"1s\"\n";
+    world.configure(&format!("{}{flaky}", configured(receiver.port, "commands = 0")));
+    let _daemon = world.start();
+    delegate(&world, &header(SPAN), &json!({ "task": "t1", "goal": "exit 3", "worker": "flaky" }));
+    let its = of_task(&receiver, "t1");
+    assert_eq!(known(&its["task"])["provost.attempts"], "2");
+    assert!(its["run"].start_time_unix_nano < its["run"].end_time_unix_nano);
+    assert_eq!(spans(&receiver).iter().filter(|it| it.name == "run").count(), 1, "one span for all attempts");
+}
+
+#[test]
+fn without_a_collector_a_worker_is_within_the_span_of_the_command_line() {
+    let world = World::new();
+    world.rule(ALLOW);
+    let _daemon = world.start();
+    let args = ["delegate", "echo $TRACEPARENT", "--task", "t1", "--wait"];
+    let out = world.by("ada", &args).env("TRACEPARENT", header(SPAN)).output().unwrap();
+    assert!(String::from_utf8_lossy(&out.stdout).contains(&header(SPAN)), "{out:?}");
+    // A worker of a task that brings none is told none, whatever the daemon was started with.
+    let args = ["delegate", "echo it is ${TRACEPARENT:-none}", "--task", "t2", "--wait"];
+    let out = world.by("ada", &args).env_remove("TRACEPARENT").output().unwrap();
+    assert!(String::from_utf8_lossy(&out.stdout).contains("it is none"), "{out:?}");
+}
+
+#[test]
+fn a_task_of_several_hosts_is_one_trace_that_the_host_sends_which_has_ended_it() {
+    let receivers = [(); 2].map(|()| Receiver::plain());
+    let telemetry = |it: usize| configured(receivers[it].port, "commands = 0");
+    let (machines, _daemons) = machines([&telemetry(0), &format!("{}{}", telemetry(1), builder(""))]);
+    let (a, b) = (&machines.all[0], &machines.all[1]);
+    let far = json!({ "task": "far", "goal": "echo $TRACEPARENT", "worker": "builder" });
+    delegate(a, &header(SPAN), &far);
+    assert_eq!(is(a, "far", "completed")["host"], host_of(b));
+    let brought = of_task(&receivers[1], "far");
+    let names: Vec<&str> = brought.keys().map(String::as_str).collect();
+    assert_eq!(names, ["ask", "judge", "queue", "run", "task"]);
+    assert_eq!(
+        (hex(&brought["task"].trace_id).as_str(), hex(&brought["task"].parent_span_id).as_str()),
+        (TRACE, SPAN)
+    );
+    let run = header(&hex(&brought["run"].span_id));
+    assert!(shown(a, "far").contains(&run), "{run}: {}", shown(a, "far"));
+    // Without one, both hosts make the same ids.
+    delegate(a, "", &json!({ "task": "own", "goal": "echo $TRACEPARENT", "worker": "builder" }));
+    is(a, "own", "completed");
+    let own = of_task(&receivers[1], "own");
+    assert!(own["task"].parent_span_id.is_empty());
+    let run = format!("00-{}-{}-01", hex(&own["task"].trace_id), hex(&own["run"].span_id));
+    assert!(shown(a, "own").contains(&run), "{run}: {}", shown(a, "own"));
+    // What ends at its asker's host is sent by that one.
+    let (code, said) =
+        super::tasks_of_hosts::delegate(a, "here", "true", &["--on", "none", "--wait-for-host"]);
+    assert_eq!(code, 0, "{said}");
+    a.done("ada", &["task", "cancel", "here"]);
+    of_task(&receivers[0], "here");
+    let tasks = |it: &Receiver| -> BTreeSet<String> {
+        let roots = spans(it).into_iter().filter(|it| it.name == "task");
+        roots.map(|it| known(&it)["provost.task.id"].clone()).collect()
+    };
+    assert_eq!(tasks(&receivers[0]), ["here".to_owned()].into());
+    assert_eq!(tasks(&receivers[1]), ["far".to_owned(), "own".to_owned()].into());
+    assert_eq!(spans(&receivers[1]).len(), 10, "each span is sent once");
+    machines.check();
+}
