@@ -73,7 +73,7 @@ use provost_effects::{
     NoticeParts, NoticeSettings, Notices, OpenDoor, WorkerParts,
 };
 use provost_engine::{self as engine, Clock as _, Engine, SteadyClock, SystemClock};
-use provost_jail::{OutputBoard, Root};
+use provost_jail::{Conversations, OutputBoard, Root};
 use provost_policy::RuleSet;
 use provost_protocols::devit::Devit;
 use provost_protocols::own::{DaemonCommand, InProcessApi, Ordered, Own};
@@ -323,7 +323,8 @@ async fn assemble(
     let engine = started.engine.clone();
     let root_path = config.workspace.sandbox_root.clone().unwrap_or_else(|| places.root.clone());
     let open_root = || Root::open(&root_path).with_context(|| format!("workspace {}", root_path.display()));
-    let (outputs, watcher) = (OutputBoard::default(), FolderWatcher::default());
+    let conversations = Conversations::at(&places.state.join("conversations"));
+    let (outputs, watcher) = (OutputBoard::default().keeping(conversations), FolderWatcher::default());
     let index = wiring::index(&root_path, &watcher, config)?;
     let kept = wiring::kept(places, config, &open_root()?)?;
     let provost =

@@ -58,6 +58,9 @@ macro_rules! for_each_endpoint {
             /// Lists the tasks that the caller has asked for.
             GET "/my-tasks" my_tasks MyTasks(MyTasksQuery) -> MyTasks,
                 tools ("MCP's own tasks/list answers with it"), commands ("`provost task list` lists all tasks");
+            /// Reads what is kept of a turn of the caller's editor with an agent in its jail.
+            GET "/my-turn" my_turn MyTurn(MyTurnQuery) -> MyTurn,
+                tools ("an editor has the session"), commands ("`provost acp` tells it to its editor");
             /// Reads what a task's worker has written since a position.
             GET "/output" output Output(OutputQuery) -> Output,
                 tools ["task_output"], commands ["journal show", "task delegate"], waits;

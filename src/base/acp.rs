@@ -4,6 +4,7 @@
 //! An agent may describe a call differently in different places, or later. Its earlier statements about files stay
 //! in force after later ones, and if places differ, all of them count.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
@@ -17,6 +18,29 @@ pub const PATH_ARGUMENTS: [&str; 5] = ["file_path", "filePath", "filepath", "pat
 const READERS: [&str; 4] = ["Read", "Grep", "Glob", "LS"];
 /// The number of earlier differences and places that are kept.
 const EARLIER_MAX: usize = 64;
+
+/// The member of a delegation's free data with the id of the editor's session of which it is a turn.
+pub const EDITOR_SESSION: &str = "editor_session";
+/// The beginning of such an id, before the digits of a number in base 16.
+const SESSION_PREFIX: &str = "provost-";
+const SESSION_DIGITS: usize = 32;
+
+/// Makes the id of an editor's session with an agent in its jail, of 128 bits at random.
+pub fn editor_session_id(random: u128) -> String {
+    format!("{SESSION_PREFIX}{random:032x}")
+}
+
+/// Returns whether [`editor_session_id`] makes such an id.
+pub fn is_editor_session(id: &str) -> bool {
+    let digits = id.strip_prefix(SESSION_PREFIX).unwrap_or_default();
+    digits.len() == SESSION_DIGITS
+        && digits.bytes().all(|it| it.is_ascii_digit() || (b'a'..=b'f').contains(&it))
+}
+
+/// Returns the editor's session that a delegation's free data names.
+pub fn editor_session(context: &Value) -> Option<&str> {
+    context.get(EDITOR_SESSION)?.as_str().filter(|it| is_editor_session(it))
+}
 
 /// Merges an update into the known description of a call: members that the update lacks stay. ACP v1: absent and
 /// null both mean unchanged. A list replaces another one, except for that one's statements about files.
@@ -101,16 +125,36 @@ pub fn writes(call: &Value) -> bool {
     matches!(kind(call), "edit" | "delete" | "move") || diffs(call).next().is_some()
 }
 
-/// Returns the tool: the name that the agent gives, or vendors give in `_meta`, or else the name under which rules
-/// know the tools of its kind. A tool that writes does not count as a reader, even under a reader's name.
-pub fn tool(call: &Value) -> &str {
+/// Returns the tool: the name that the agent gives, or vendors give in `_meta`, or that of a server's tool, or else the
+/// name under which rules know the tools of its kind. A tool that writes does not count as a reader, even under a
+/// reader's name.
+pub fn tool(call: &Value) -> Cow<'_, str> {
     let said = |at: &str| call.pointer(at).and_then(Value::as_str).filter(|it| !it.trim().is_empty());
     let named = said("/name").or_else(|| said("/_meta/claudeCode/toolName"));
     match named {
-        Some(reader) if writes(call) && READERS.contains(&reader) => "Edit",
-        Some(named) => named,
-        None if writes(call) && kind(call) == "read" => "Edit",
-        None => by_kind(kind(call)),
+        Some(reader) if writes(call) && READERS.contains(&reader) => "Edit".into(),
+        Some(named) => named.into(),
+        None if writes(call) && kind(call) == "read" => "Edit".into(),
+        None => of_server(call).unwrap_or_else(|| by_kind(kind(call)).into()),
+    }
+}
+
+/// Returns the name of a tool of an MCP server, in the form in which hosts name such tools, if the call has the server among its arguments and
+/// no name, as those of Codex do. A call that tells a command is a command.
+fn of_server(call: &Value) -> Option<Cow<'static, str>> {
+    let raw = &call["rawInput"];
+    let said = |name: &str| raw[name].as_str().map(str::trim).filter(|it| !it.is_empty());
+    let tells_a_command =
+        raw.as_object().is_none_or(|it| it.contains_key("command") || it.contains_key("cmd"));
+    if kind(call) != "execute" || tells_a_command {
+        return None;
+    }
+    match (said("server"), said("tool"), said("serverName")) {
+        (Some(server), Some(tool), _) => Some(format!("mcp__{server}__{tool}").into()),
+        // Codex asks about some of these calls without the tool.
+        (_, _, Some(server)) => Some(format!("mcp__{server}").into()),
+        _ if said("url").is_some() => Some("fetch".into()),
+        _ => None,
     }
 }
 
@@ -128,6 +172,60 @@ fn of_goose(call: &Value) -> Option<&'static str> {
         "write" | "edit" => Some("edit"),
         "shell" => Some("execute"),
         _ => None,
+    }
+}
+
+/// Returns the title of a call for people: its own title, its command, its tool and its files, or what calls of its kind do. It makes nothing
+/// up: a call with an unknown command is shown as such a call.
+pub fn title(call: &Value) -> String {
+    let said = |at: &str| call.pointer(at).and_then(Value::as_str).filter(|it| !it.trim().is_empty());
+    if let Some(title) = said("/title") {
+        return title.to_owned();
+    }
+    if let Some(line) = command(call) {
+        return line;
+    }
+    let files: BTreeSet<&str> =
+        diffs(call).filter_map(|it| it["path"].as_str()).chain(places(call)).chain(named(call)).collect();
+    let files = files.into_iter().collect::<Vec<_>>().join(", ");
+    let named =
+        said("/name").or_else(|| said("/_meta/claudeCode/toolName")).or_else(|| said("/_meta/toolName"));
+    match named.map(Cow::from).or_else(|| of_server(call)) {
+        Some(tool) if files.is_empty() => tool.into_owned(),
+        Some(tool) => format!("{tool} {files}"),
+        None if files.is_empty() => in_words(kind(call)).to_owned(),
+        None => format!("{} ({files})", in_words(kind(call))),
+    }
+}
+
+/// Returns the command line of a call, which is a text or a list of words.
+fn command(call: &Value) -> Option<String> {
+    let raw = &call["rawInput"];
+    let given = ["command", "cmd"]
+        .iter()
+        .find_map(|it| raw.get(it))
+        .or_else(|| (kind(call) == "execute").then_some(raw))?;
+    let line = match given {
+        Value::String(line) => line.clone(),
+        Value::Array(words) => words.iter().map(Value::as_str).collect::<Option<Vec<_>>>()?.join(" "),
+        _ => return None,
+    };
+    (!line.trim().is_empty()).then_some(line)
+}
+
+/// Returns what calls of a kind do, for a call of which the agent says no more.
+fn in_words(kind: &str) -> &'static str {
+    match kind {
+        "read" => "reads a file",
+        "edit" => "changes a file",
+        "delete" => "deletes a file",
+        "move" => "moves a file",
+        "search" => "searches",
+        "execute" => "runs a command that it does not tell",
+        "think" => "thinks",
+        "fetch" => "fetches something",
+        "switch_mode" => "changes its mode",
+        _ => "uses a tool that it does not name",
     }
 }
 
@@ -175,9 +273,7 @@ pub fn arguments(call: &Value) -> Value {
     if told.is_empty() {
         told.insert("kind".into(), kind(call).into());
     }
-    if let Some(title) = call["title"].as_str() {
-        told.entry("title").or_insert_with(|| title.into());
-    }
+    told.entry("title").or_insert_with(|| title(call).into());
     Value::Object(told)
 }
 

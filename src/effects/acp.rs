@@ -6,6 +6,7 @@
 //! agent is hostile: its lines, its whole output, the handshake and the number of open requests have bounds.
 
 mod elicitation;
+mod keeping;
 mod modes;
 mod permissions;
 mod steering;
@@ -20,18 +21,19 @@ use tokio::time::timeout;
 
 pub use elicitation::Asker;
 pub use permissions::{Judge, Verdict};
-pub(super) use steering::Steering;
 
 use self::modes::Modes;
+use self::steering::Steering;
 use self::turn::{Prompt, Turn};
 use self::wire::{Answer, Wire};
 use super::conversation::{Spoke, Untold};
 use super::kept_sessions::SessionLease;
 use super::result::clip;
+use super::worker::Workers;
 use provost_base::TaskId;
 use provost_base::limits::{ACP_HANDSHAKE_MS_MAX, ACP_SESSION_ID_MAX, ACP_SESSION_PAGES_MAX};
 use provost_domain::{AgentSession, Task};
-use provost_jail::{AcpSession, LiveOutput, OurEnd, Profile};
+use provost_jail::{AcpSession, LiveOutput, OurEnd, OutputBoard, Profile};
 
 /// The name of an agent in the errors of its runs.
 pub(super) const WHOSE: &str = "ACP agent";
@@ -55,6 +57,20 @@ pub(super) struct Ways {
     pub(super) asker: Option<Asker>,
     /// Brings the agent the words that are said to it.
     pub(super) steering: Steering,
+    /// Where turns of editors' sessions are kept.
+    pub(super) outputs: OutputBoard,
+}
+
+impl Ways {
+    /// Makes the ways for the agent that works on a task.
+    pub(super) fn of(workers: &Workers, task: &TaskId) -> Self {
+        Self {
+            judge: workers.judge.clone(),
+            asker: workers.asker.clone(),
+            steering: Steering::of(&workers.handle, task),
+            outputs: workers.outputs.clone(),
+        }
+    }
 }
 
 /// The work that an agent is asked to do.
@@ -99,6 +115,7 @@ pub(super) async fn converse(
     live: LiveOutput,
     ways: Ways,
 ) -> Result<Spoke, Untold> {
+    keeping::keep(&ways.outputs, &errand.task, &live);
     let mut wire = Wire::new(ours, live);
     let session = match timeout(Duration::from_millis(ACP_HANDSHAKE_MS_MAX), begin(&mut wire, &errand)).await
     {

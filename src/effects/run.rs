@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::json;
 use tracing::Instrument;
 
-use super::acp::{self, Steering, Ways};
+use super::acp::{self, Ways};
 use super::agent_run::{CollectionPlan, in_its_place, is_resumed};
 use super::conversation::{Conversation, RunConversation};
 use super::line::Place;
@@ -394,9 +394,7 @@ impl Once {
         let limits = prepared.plan.limits().clone();
         let prepared_as = Some(As { tier: prepared.tier, model: prepared.model.clone(), limits });
         let started = workers.handle.engine.now();
-        let steering = Steering::of(&workers.handle, &self.task);
-        let ways = Ways { judge: workers.judge.clone(), asker: workers.asker.clone(), steering };
-        let launched = match talk_with(prepared, &mut handed, &live, ways) {
+        let launched = match talk_with(prepared, &mut handed, &live, Ways::of(workers, &self.task)) {
             Ok(talk) => {
                 let supervisor = prepared.supervisor(&workers.supervisor);
                 let launched = launch_with(&supervisor, &prepared.plan, handed, live.clone());

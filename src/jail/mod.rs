@@ -27,6 +27,7 @@
 mod bounds;
 mod child;
 mod control;
+mod conversations;
 mod environment;
 mod file;
 mod guards;
@@ -57,6 +58,7 @@ pub use child::make_worker_folder;
 pub use child::start_restricted;
 pub use child::{become_subreaper, harden_daemon, main_if_asked, sweep_orphans};
 pub use control::{SetupError, Step};
+pub use conversations::{Conversations, SessionTurn, TurnKeeper};
 pub use environment::{Environment, EnvironmentRefused};
 pub use guards::{Git, Guard, Missing, PLACEHOLDER_MTIME};
 pub use home::HomeFile;

@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
+use super::conversations::Conversations;
 use provost_base::TaskId;
 use provost_base::limits::{
     OUTPUT_BYTES_MAX, OUTPUT_OVER_BYTES_MAX, OUTPUT_PAGE_BYTES_MAX, OUTPUT_TASKS_MAX,
@@ -421,6 +422,7 @@ impl LiveOutput {
 pub struct OutputBoard {
     tasks: Arc<Mutex<VecDeque<OnBoard>>>,
     added: Arc<Notify>,
+    conversations: Option<Conversations>,
 }
 
 /// A task's output on the board.
@@ -433,6 +435,17 @@ struct OnBoard {
 }
 
 impl OutputBoard {
+    /// Returns this board with a place where turns of editors' sessions are kept.
+    #[must_use]
+    pub fn keeping(self, conversations: Conversations) -> Self {
+        Self { conversations: Some(conversations), ..self }
+    }
+
+    /// Returns the place where turns of editors' sessions are kept; `None` if there is none.
+    pub fn conversations(&self) -> Option<&Conversations> {
+        self.conversations.as_ref()
+    }
+
     /// Puts a task's output on the board, in place of an earlier one of the same task. Beyond
     /// [`OUTPUT_TASKS_MAX`] one is removed: first the oldest of those whose runs are over, then the oldest of the others.
     pub fn add(&self, task: TaskId, output: LiveOutput) {

@@ -86,7 +86,7 @@ pub(super) fn tools(tools: &ListToolsResult) -> CustomResult {
 
 /// Answers `tasks/list`.
 pub(super) async fn list(client: &Client, page: Page) -> Result<CustomResult, ErrorData> {
-    let query = wire::MyTasksQuery { after: page.cursor, limit: None };
+    let query = wire::MyTasksQuery { after: page.cursor, ..wire::MyTasksQuery::default() };
     let page = client.my_tasks(&query).await.map_err(|error| handles::lost(&error))?;
     let mut answer = json!({ "tasks": page.tasks.iter().map(|it| task(it, false)).collect::<Vec<_>>() });
     if let Some(next) = page.next {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Provost, unreadable};
+use super::{Provost, conversations, unreadable};
 use provost_base::limits::{MY_TASKS_SCANNED_MAX, STATUS_BYTES_MAX, STATUS_FINISHED_MAX};
 use provost_base::{AgentId, EventSeq, TaskId};
 use provost_domain::command::Status;
@@ -60,17 +60,20 @@ pub struct AskedBy {
 }
 
 impl Provost {
-    /// Returns the tasks that an agent has asked for, after the task `after`, at most `limit`. If many tasks of
-    /// other agents lie between, there are fewer, and `next` is set.
+    /// Returns the tasks that an agent has asked for, or the turns of one session of its editor among them, after the task
+    /// `after`, at most `limit`. If many tasks of other agents lie between, there are fewer, and `next` is set.
     ///
     /// # Errors
     /// [`Refusal::TaskNotFound`] if `after` does not exist, [`Refusal::Busy`] or [`Refusal::Unavailable`].
     pub async fn asked_by(
         &self,
-        asker: &AgentId,
+        (asker, session): (&AgentId, Option<&str>),
         after: Option<TaskId>,
         limit: usize,
     ) -> Result<AskedBy, Refusal> {
+        let is_meant = |task: &Task| {
+            task.asked_by == *asker && session.is_none_or(|it| conversations::is_turn_of(task, it))
+        };
         let live = self.view(LiveTasks).await?.tasks;
         let begin = match &after {
             None => Some(0),
@@ -78,7 +81,7 @@ impl Provost {
         };
         let mut page = AskedBy::default();
         if let Some(begin) = begin {
-            for task in live[begin..].iter().filter(|task| task.asked_by == *asker) {
+            for task in live[begin..].iter().filter(|task| is_meant(task)) {
                 if page.tasks.len() == limit {
                     page.next = page.tasks.last().map(|task| task.id().clone());
                     return Ok(page);
@@ -101,7 +104,7 @@ impl Provost {
                 }
                 scanned += 1;
                 before = Some(task.id().clone());
-                if task.asked_by == *asker {
+                if is_meant(&task) {
                     page.tasks.push(Arc::new(task));
                 }
             }

@@ -14,6 +14,7 @@ mod commits;
 mod conflicts;
 mod continued;
 mod contracts;
+mod conversations;
 mod crew;
 mod decisions;
 mod delegate;

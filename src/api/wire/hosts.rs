@@ -1,6 +1,7 @@
 //! The types for tasks that a host's own agent has asked for, and for answers of the person at the host.
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::Task;
 
@@ -15,6 +16,9 @@ pub struct MyTasksQuery {
     pub after: Option<String>,
     /// The most tasks on the page.
     pub limit: Option<usize>,
+    /// The session of an editor's whose turns are meant alone; all tasks of the caller's when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
 }
 
 /// `GET /my-tasks`: the tasks that the caller has asked for.
@@ -24,6 +28,25 @@ pub struct MyTasks {
     pub tasks: Vec<Task>,
     /// The start of the next page, if there may be more tasks.
     pub next: Option<String>,
+}
+
+/// Query of `GET /my-turn`.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct MyTurnQuery {
+    /// The task, a turn of a session of the caller's editor.
+    pub id: String,
+    /// How many of its updates the pages before had.
+    pub from: usize,
+}
+
+/// `GET /my-turn`: what is kept of a turn of the caller's editor.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct MyTurn {
+    /// The updates of its agent, as ACP has them, in order: each call with its last state. Those with the member `provost` are the daemon's notes.
+    pub updates: Vec<Value>,
+    /// Where to go on, when there are more.
+    pub next: Option<usize>,
 }
 
 /// `GET /dialog-key`: the key that seals dialogs which hosts carry, and the names to which the dialogs are bound.

@@ -90,7 +90,13 @@ pub const ACP_JAILED_DIFF_BYTES_MAX: usize = 64 << 10;
 /// Turns that an editor is shown again when it takes up a session: as many as one page of tasks has.
 pub const ACP_JAILED_PAST_MAX: usize = 50;
 
-/// The part of each turn's text that it is shown again, in bytes.
+/// Updates of earlier turns that it is shown again, in bytes; of older turns it is shown the words alone.
+pub const ACP_JAILED_PAST_BYTES_MAX: usize = 8 << 20;
+
+/// Pages of tasks in which `provost acp` looks for a session's turns, if all sessions speak as one agent.
+pub const ACP_JAILED_PAST_PAGES_MAX: usize = 20;
+
+/// The part of each turn's text that it is shown again, in bytes, if there is only the turn's record.
 pub const ACP_JAILED_PAST_TEXT_MAX: usize = 64 << 10;
 
 /// The longest time that the preparation of a session may delay the editor's messages, in milliseconds: it looks for the repository.
@@ -98,3 +104,28 @@ pub const ACP_PROXY_SETUP_MS_MAX: u64 = 2_000;
 
 /// The time for which a permission request waits in the queue, in milliseconds: as long as its editor shows it, and at most a day.
 pub const ACP_PROXY_PATIENCE_MS: u64 = 24 * 60 * 60 * 1000;
+
+/// The part of one turn of an editor's session that is kept, in bytes, once the turn is over: the words and calls of a
+/// long turn, whose whole output has left memory.
+pub const TURN_KEPT_BYTES_MAX: usize = 1 << 20;
+
+/// The size of the file of a turn, in bytes, at which the daemon takes out what the agent has said twice.
+pub const TURN_ROUGH_BYTES_MAX: usize = 4 << 20;
+
+/// The longest text of one message of a kept turn, in bytes.
+pub const TURN_TEXT_KEPT: usize = 64 << 10;
+
+/// The size of all kept turns of one session, in bytes; the oldest turns go first.
+pub const CONVERSATION_BYTES_MAX: u64 = 8 << 20;
+
+/// The size of the kept turns of all sessions, in bytes; the oldest turns go first.
+pub const CONVERSATIONS_BYTES_MAX: u64 = 64 << 20;
+
+/// Kept turns of all sessions; the oldest go first.
+pub const CONVERSATIONS_TURNS_MAX: usize = 2_000;
+
+/// The longest time for which a reader of a turn waits until the turn is on the disk, in milliseconds.
+pub const CONVERSATION_WRITTEN_MS_MAX: u64 = 2_000;
+
+/// Updates of a turn on one page, in bytes; a longer update has a page of its own.
+pub const CONVERSATION_PAGE_BYTES: usize = 256 << 10;

@@ -33,8 +33,8 @@ use super::outlet::Outlet;
 use super::question::{INTERNAL, NO_MESSAGE, NO_PARAMS};
 use crate::CliError;
 use crate::cli_error::DONE;
-use provost_base::AgentId;
 use provost_base::limits::{ACP_JAILED_LEAVE_MS, ACP_PROXY_SESSIONS_MAX, ACP_PROXY_UNREAD_BYTES_MAX};
+use provost_base::{AgentId, acp};
 use provost_config::env::Environment;
 
 use again::Past;
@@ -73,8 +73,8 @@ enum Done {
 
 struct Server {
     served: Arc<Served>,
-    /// Whether a session can be taken up again: it is found by the name that it speaks as, which is its own then.
-    takes_up: bool,
+    /// Whether each session speaks under a name of its own.
+    have_own_names: bool,
     to_editor: Arc<Outlet>,
     sessions: HashMap<String, Session>,
     work: JoinSet<Done>,
@@ -92,7 +92,7 @@ pub(super) async fn serve(served: Served) -> Result<u8, CliError> {
         .map_err(|err| CliError::of("signals cannot be caught").because(err))?;
     let (ask, mut asked) = mpsc::unbounded_channel();
     let mut server = Server {
-        takes_up: served.speaks_as.is_none() && Environment::current().token.is_none(),
+        have_own_names: served.speaks_as.is_none() && Environment::current().token.is_none(),
         served: Arc::new(served),
         to_editor: Arc::new(Outlet::new(tokio::io::stdout())),
         sessions: HashMap::new(),
@@ -135,10 +135,10 @@ impl Server {
             Err(why) => return self.fail(&id, NO_PARAMS, &why),
         };
         match &*method {
-            "initialize" => self.answer(&id, &hello(self.takes_up)),
+            "initialize" => self.answer(&id, &hello()),
             "authenticate" => self.answer(&id, &json!({})),
             "session/new" => self.begin(&id, &params, None),
-            "session/load" if self.takes_up => self.load(&id, &params),
+            "session/load" => self.load(&id, &params),
             "session/prompt" => self.prompt(&id, &params),
             "session/close" => self.close(&id, &params),
             _ => {
@@ -184,7 +184,7 @@ impl Server {
         if self.sessions.contains_key(&session) {
             return self.fail(id, NO_PARAMS, "this session is open here");
         }
-        match again::is_ours(&session) {
+        match acp::is_editor_session(&session) {
             true => self.begin(id, params, Some(session)),
             false => self.fail(id, NO_SESSION, "there is no such session"),
         }
@@ -201,14 +201,15 @@ impl Server {
         };
         let servers = params["mcpServers"].as_array().into_iter().flatten();
         let servers: Vec<String> = servers.filter_map(|it| it["name"].as_str().map(str::to_owned)).collect();
-        let (served, asked_by) = (Arc::clone(&self.served), id.into());
+        let (served, asked_by, has_own_name) = (Arc::clone(&self.served), id.into(), self.have_own_names);
         let is_earlier = earlier.is_some();
-        let id = earlier.unwrap_or_else(again::new_id);
+        let id = earlier.unwrap_or_else(|| acp::editor_session_id(uuid::Uuid::new_v4().as_u128()));
         self.work.spawn(async move {
             let worker = served.worker.clone();
             let made = async {
                 let mut session = Session::begin(served, (id.clone(), folder), servers).await?;
-                let past = if is_earlier { Some(again::past(&mut session, &worker).await?) } else { None };
+                let taken = again::Taken { id: &id, worker: &worker, has_own_name };
+                let past = if is_earlier { Some(again::past(&mut session, &taken).await?) } else { None };
                 Ok::<_, CliError>((session, past))
             };
             let made = made.await;
@@ -355,11 +356,11 @@ fn failure(id: &str, error: &CliError) -> Vec<u8> {
     message::failure(id, INTERNAL, text, &Value::Null)
 }
 
-fn hello(takes_up: bool) -> Value {
+fn hello() -> Value {
     json!({
         "protocolVersion": VERSION,
         "agentCapabilities": {
-            "loadSession": takes_up,
+            "loadSession": true,
             "promptCapabilities": { "image": false, "audio": false, "embeddedContext": true },
             "mcpCapabilities": { "http": false, "sse": false },
             "sessionCapabilities": { "close": {} },

@@ -167,7 +167,7 @@ fn no(said: &wire::Permission) -> String {
 fn question(about: &About, asker: &Asker, here: &RepoContext) -> wire::AskPermission {
     let (tool, arguments) = match about {
         About::Permission { call, .. } | About::Command { call } => {
-            (acp::tool(call).to_owned(), acp::arguments(call))
+            (acp::tool(call).into_owned(), acp::arguments(call))
         }
         About::Write { path, content } => ("Write".into(), json!({ "file_path": path, "content": content })),
     };

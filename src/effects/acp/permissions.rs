@@ -48,8 +48,7 @@ impl Asked {
     ) -> Self {
         let mut call = earlier.cloned().unwrap_or_else(|| json!({}));
         acp::merge(&mut call, &params["toolCall"]);
-        let text = |key: &str| call[key].as_str().filter(|it| !it.trim().is_empty());
-        let title = plain_text(text("title").unwrap_or(acp::kind(&call)));
+        let title = plain_text(&acp::title(&call));
         let tool = acp::tool(&call);
         let arguments = errand.seen_from_outside(&acp::arguments(&call));
         let options = params["options"].as_array().into_iter().flatten();
@@ -58,7 +57,7 @@ impl Asked {
         let question = AskPermission {
             id: format!("acp:{}:{}", errand.task.id(), uuid::Uuid::new_v4()).into(),
             host: errand.task.order.worker.as_str().into(),
-            tool: tool.into(),
+            tool: (&*tool).into(),
             arguments: Json::from_value(&arguments),
             wait,
             folder: Some(errand.stands_for.as_str().into()),

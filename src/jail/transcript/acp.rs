@@ -7,8 +7,8 @@
 use serde_json::Value;
 
 use super::{Said, text};
-use provost_base::Digest;
 use provost_base::limits::STREAM_DIFF_LINES_MAX;
+use provost_base::{Digest, acp};
 
 /// Takes one line; `false` when it is none of these.
 pub(super) fn read(said: &mut Said, line: &Value) -> bool {
@@ -23,7 +23,7 @@ pub(super) fn read(said: &mut Said, line: &Value) -> bool {
         "tool_call" => {
             said.pauses();
             said.steps += 1;
-            said.log(&format!("* {}", titled(text(line, "title"))));
+            said.log(&format!("* {}", titled(&acp::title(line))));
             differences(said, line);
         }
         "tool_call_update" => called(said, line),

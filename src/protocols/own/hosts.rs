@@ -13,7 +13,9 @@ use super::map::{self, OwnError};
 use provost_api::{endpoints, wire};
 use provost_auth::role;
 use provost_base::ApprovalId;
-use provost_base::limits::{HOST_DIALOG_MS_MAX, HOST_DIALOGS_MAX, ID_LEN_MAX, MY_TASKS_MAX};
+use provost_base::limits::{
+    CONVERSATION_PAGE_BYTES, HOST_DIALOG_MS_MAX, HOST_DIALOGS_MAX, ID_LEN_MAX, MY_TASKS_MAX,
+};
 use provost_domain::Refusal;
 use provost_domain::view::WaitingOne;
 
@@ -68,17 +70,35 @@ impl Handles<endpoints::MyTasks> for Own {
     async fn handle(&self, call: &Call, query: wire::MyTasksQuery) -> Answered<wire::MyTasks> {
         let limit = query.limit.unwrap_or(MY_TASKS_MAX).clamp(1, MY_TASKS_MAX);
         let after = query.after.map(|it| map::task_id(&it)).transpose()?;
-        let page =
-            self.0.provost.asked_by(call.who.agent(), after, limit).await.map_err(
-                |refusal| match refusal {
-                    Refusal::TaskNotFound => OwnError::invalid("the cursor is not one of a page of yours"),
-                    other => map::fault(other),
-                },
-            )?;
+        let whose = (call.who.agent(), query.session.as_deref());
+        let page = self.0.provost.asked_by(whose, after, limit).await.map_err(|refusal| match refusal {
+            Refusal::TaskNotFound => OwnError::invalid("the cursor is not one of a page of yours"),
+            other => map::fault(other),
+        })?;
         let changed = page.tasks.iter().filter(|it| it.changes.is_some());
         let there = self.0.provost.with_changes(changed.map(|it| it.id().clone()).collect()).await;
         let tasks = page.tasks.iter().map(|task| map::task(task, there.contains(task.id()))).collect();
         Ok(wire::MyTasks { tasks, next: page.next.map(|id| id.to_string()) })
+    }
+}
+
+impl Handles<endpoints::MyTurn> for Own {
+    async fn handle(&self, call: &Call, query: wire::MyTurnQuery) -> Answered<wire::MyTurn> {
+        let task = self.0.provost.task(&map::task_id(&query.id)?).await.map_err(map::fault)?;
+        if task.asked_by != *call.who.agent() {
+            return Err(map::fault(Refusal::TaskNotFound));
+        }
+        let all = self.0.provost.turn_again(&task).await;
+        let (mut updates, mut bytes) = (Vec::new(), 0);
+        for update in all.iter().skip(query.from) {
+            bytes += update.to_string().len();
+            if bytes > CONVERSATION_PAGE_BYTES && !updates.is_empty() {
+                break;
+            }
+            updates.push(update.clone());
+        }
+        let end = query.from.saturating_add(updates.len());
+        Ok(wire::MyTurn { updates, next: (end < all.len()).then_some(end) })
     }
 }
 

@@ -10,6 +10,7 @@ mod modes;
 mod mutated;
 mod odd;
 mod permissions;
+mod retold;
 mod setup;
 mod shared;
 mod strict;

@@ -7,6 +7,7 @@ mod changes;
 #[cfg(target_os = "linux")]
 mod clock;
 mod config;
+mod conversations;
 mod coordinating;
 mod coordinating_files;
 mod coordinating_storm;

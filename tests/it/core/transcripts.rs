@@ -1,5 +1,6 @@
 //! What agents say while they work, read as it comes.
 
+use provost::base::acp;
 use provost::base::limits::{ANSWER_BYTES_MAX, STREAM_LINE_BYTES_MAX};
 use provost::config;
 use provost::jail::{Capture, LiveOutput, Reader, Stream, Transcript};
@@ -34,6 +35,74 @@ fn paths_of_a_runs_copy_are_those_of_the_repository_and_one_line_is_one() {
     let mut read = Transcript::of(Reader::Acp, &format!("{line}\n{again}\n"));
     let told = ["* Write src/a.txt", "  changes src/a.txt: 1 line becomes 1", "    - one", "    + two"];
     assert_eq!(read.take_log(), told);
+}
+
+#[test]
+fn a_call_is_named_by_what_its_agent_tells_of_it_and_nothing_is_made_up() {
+    let edited = json!([{ "type": "diff", "path": "src/a.rs", "oldText": "", "newText": "x" }]);
+    let of_server = json!({ "server": "files", "tool": "read", "arguments": { "command": "rm" } });
+    for (call, tool, title) in [
+        // As codex-acp 2.6.0 tells them.
+        (
+            json!({ "kind": "execute", "title": "", "rawInput": { "command": "echo hi", "cwd": "/repo" } }),
+            "Shell",
+            "echo hi",
+        ),
+        (
+            json!({ "kind": "execute", "title": "mcp.files.read", "rawInput": of_server }),
+            "mcp__files__read",
+            "mcp.files.read",
+        ),
+        (
+            json!({ "kind": "execute", "title": "", "rawInput": of_server }),
+            "mcp__files__read",
+            "mcp__files__read",
+        ),
+        (
+            json!({ "kind": "execute", "rawInput": { "serverName": "files", "description": "May it?" } }),
+            "mcp__files",
+            "mcp__files",
+        ),
+        (
+            json!({ "kind": "execute", "title": "https network access to a.b", "rawInput": { "url": "https://a.b" } }),
+            "fetch",
+            "https network access to a.b",
+        ),
+        (json!({ "kind": "edit", "title": "", "content": edited }), "Edit", "changes a file (src/a.rs)"),
+        (json!({ "kind": "execute", "status": "pending" }), "Shell", "runs a command that it does not tell"),
+        (json!({}), "other", "uses a tool that it does not name"),
+        // What tells a command is a command, whatever it tells beside it.
+        (
+            json!({ "kind": "execute", "rawInput": { "server": "files", "tool": "read", "command": ["rm", "-r", "x"] } }),
+            "Shell",
+            "rm -r x",
+        ),
+        (
+            json!({ "kind": "execute", "rawInput": { "server": "files", "tool": "read", "cmd": {} } }),
+            "Shell",
+            "runs a command that it does not tell",
+        ),
+        // The agent's own name comes first.
+        (
+            json!({ "kind": "execute", "name": "exec_command", "rawInput": { "server": "a", "tool": "b" } }),
+            "exec_command",
+            "exec_command",
+        ),
+    ] {
+        assert_eq!(acp::tool(&call), tool, "{call}");
+        assert_eq!(acp::title(&call), title, "{call}");
+        let told = Transcript::of(Reader::Acp, &format!("{}\n", with(&call, "tool_call"))).take_log();
+        assert_eq!(told[0], format!("* {title}"), "{call}");
+    }
+    // Rules are asked about no command where none is told.
+    let arguments = acp::arguments(&json!({ "kind": "execute", "status": "pending" }));
+    assert_eq!(arguments, json!({ "kind": "execute", "title": "runs a command that it does not tell" }));
+}
+
+fn with(call: &Value, update: &str) -> Value {
+    let mut call = call.clone();
+    call["sessionUpdate"] = update.into();
+    call
 }
 
 #[test]

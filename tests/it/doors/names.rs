@@ -143,6 +143,7 @@ fn at_own(world: &World, name: &str) -> Vec<(String, bool)> {
         (("POST", "/read-inbox"), json!({})),
         (("GET", "/my-tasks"), json!({})),
         (("GET", "/my-task?id=t1"), json!({})),
+        (("GET", "/my-turn?id=t1"), json!({})),
         (("GET", "/at-work"), json!({})),
         (("GET", "/dialog-key"), json!({})),
         (("GET", "/picture?task=t1&width=10"), json!({})),

@@ -149,6 +149,24 @@ fn calls_that_name_no_tool_are_judged_by_their_kind() {
 }
 
 #[test]
+fn a_call_without_a_name_or_a_title_goes_by_what_it_tells_and_no_command_is_made_up() {
+    let served = allow("served", &["when.action = [\"permission\"]", "when.tool = [\"mcp__files__*\"]"]);
+    let shell = allow("shell", &["when.action = [\"permission\"]", "when.command = [\"make check\"]"]);
+    let (world, _daemon) = started("", "", &[served, shell]);
+    let goal = "mcp files.read\nmcp mail.send\nbare";
+    let output = world.command(&["delegate", goal, "--worker", "coder", "--wait"]).output().unwrap();
+    let told = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
+    for words in ["files.read allowed: True", "mail.send allowed: False", "bare allowed: False"] {
+        assert!(told.contains(words), "{words}: {told}");
+    }
+    // What people see while it works, and what was decided.
+    for line in ["* mcp__files__read", "[allowed: mcp__files__read]", "[denied: mcp__mail__send"] {
+        assert!(told.contains(line), "{line}: {told}");
+    }
+    assert!(told.contains("[denied: runs a command that it does not tell"), "{told}");
+}
+
+#[test]
 fn what_only_offers_to_be_allowed_for_good_is_not_allowed() {
     let (world, _daemon) = started("only-always", "", &[allow("every", &["when.action = [\"permission\"]"])]);
     let task = done(&world, "run true");

@@ -13,7 +13,7 @@ const CODE: &str = "export function add(a: number, b: number): number {\n  retur
                     export function sub(a: number, b: number): number {\n  return a - b\n}\n";
 
 /// A program as a person starts it in the repository: with Provost on its `PATH`, and its model's service here.
-fn host(world: &World, program: &str, args: &[&str]) -> Command {
+pub(super) fn host(world: &World, program: &str, args: &[&str]) -> Command {
     let environment = with_programs(world, &[]);
     let mut command = Command::new("env");
     command.arg(program).args(args).current_dir(world.repo()).env_clear();
@@ -58,7 +58,7 @@ fn codex(world: &World, model: &Model, words: &str) -> String {
 }
 
 /// Ended when dropped.
-struct Running(Child);
+pub(super) struct Running(pub(super) Child);
 
 impl Drop for Running {
     fn drop(&mut self) {

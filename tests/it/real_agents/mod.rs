@@ -6,6 +6,7 @@ mod hooks;
 mod one_shot;
 mod questions;
 mod sessions;
+mod told;
 mod turns;
 
 use std::fs;

@@ -4,8 +4,8 @@
     model.py LOG        serves on a free port of the loopback, prints it, and writes a line of JSON for each request into LOG
 
 What a model "decides" is in the prompt, in double brackets: [[write PATH TEXT]], [[edit PATH OLD NEW]], [[run COMMAND]],
-[[escalate COMMAND]] and [[patch PATH OLD NEW]] call the agent's own tool, one after the other, each when the one before has its
-result; [[hang]] lets the agent wait, once; [[wait FILE]], which has to be the last, lets it wait until that file is there. Then it says "Done.", or PROVOST-READY where that word is asked for. Every answer with tools
+[[escalate COMMAND]], [[patch PATH OLD NEW]] and [[subagent WORDS]] call the agent's own tool, one after the other, each when the one before has its
+result; in what a subagent is told ((…)) stands for the brackets of an order of its own. [[hang]] lets the agent wait, once; [[wait FILE]], which has to be the last, lets it wait until that file is there. Then it says "Done.", or PROVOST-READY where that word is asked for. Every answer with tools
 claims the same tokens, so that a sum of them is known.
 """
 import json
@@ -20,7 +20,7 @@ LOCK = threading.Lock()
 HUNG = threading.Event()
 # An answer that hangs does not come, however long a busy machine takes for what is to happen meanwhile.
 NEVER = threading.Event()
-ORDER = re.compile(r"\[\[(write|edit|run|escalate|patch|hang|wait)\b ?(.*?)\]\]", re.DOTALL)
+ORDER = re.compile(r"\[\[(write|edit|run|escalate|patch|subagent|hang|wait)\b ?(.*?)\]\]", re.DOTALL)
 # What each answer claims: read in all, of that out of the cache, written, of that thoughts.
 READ, CACHED, WRITTEN, THOUGHT = 100, 7, 25, 5
 
@@ -101,6 +101,11 @@ def call(order, words, tools, folder):
     if order == "patch":
         path, old, new = words.split("|")
         order, words = "run", "apply_patch <<'EOF'\n" + patch(path, old, new) + "EOF"
+    if order == "subagent":
+        # Claude Code has called it by both names.
+        name = next((it for it in ("Agent", "Task") if it in tools), None)
+        told = words.replace("((", "[[").replace("))", "]]")
+        return name and (name, {"description": "does a part", "prompt": told, "subagent_type": "general-purpose"})
     more = {}
     if order == "escalate":
         more = {"sandbox_permissions": "require_escalated", "justification": "it is needed"}
@@ -197,7 +202,7 @@ class Model(BaseHTTPRequestHandler):
             chosen = call(order, rest, tools, folder_of(body))
         self.note(method="POST", tools=len(tools), model=body.get("model"), called=chosen and chosen[0], results=results,
                   claimed=bool(tools), names=tools, prompts=len(asked),
-                  told=[text for kind, text in done if kind == "user"][-1:])
+                  told=[text for kind, text in done if kind == "user"][-1:], news=raw.count(b"Provost: your inbox has"))
         try:
             self.answer(path, body, chosen, words, bool(tools))
         except (BrokenPipeError, ConnectionResetError):

@@ -112,6 +112,15 @@ def do(line):
         call = {"toolCallId": "run", "name": "Bash", "kind": "execute", "title": rest, "rawInput": {"command": rest, "cwd": state["cwd"]}}
         message = ask(call)
         say("ran " if allowed(message) else f"not run {json.dumps(message.get('result') or message.get('error'))} ")
+    elif verb == "mcp":
+        # As Codex tells of a tool of a server, and asks about it: without a name.
+        server, _, tool = name.partition(".")
+        raw = {"server": server, "tool": tool, "arguments": {}}
+        update({"sessionUpdate": "tool_call", "toolCallId": rest, "kind": "execute", "title": "", "status": "in_progress", "rawInput": raw})
+        asked = {"toolCallId": rest, "kind": "execute", "status": "pending"}
+        say(f"{rest} allowed: {allowed(ask(asked))} ")
+    elif verb == "bare":
+        say(f"bare allowed: {allowed(ask({'toolCallId': 'bare', 'kind': 'execute', 'status': 'pending'}))} ")
     elif verb == "say":
         say(rest)
     elif verb == "elsewhere":

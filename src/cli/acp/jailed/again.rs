@@ -1,67 +1,114 @@
-//! A session that an editor takes up after its earlier editor had gone: it is found by the name that it speaks as,
-//! which follows from its id, and its past is read from the records of its tasks.
+//! A session that an editor takes up after its earlier editor had gone: its turns are the tasks that name it, among those that its agent has
+//! asked for, and its past is read from what the daemon has kept of them, or else from their records.
 //!
-//! A session is stored only in its tasks. So a session without any turn cannot be taken up.
+//! A session is stored only in its turns. So a session without any turn cannot be taken up.
 
 use serde_json::{Value, json};
 
-use super::output::told;
-use super::session::Session;
+use super::output::{Output, told};
+use super::session::{Place, Session};
 use crate::{CliError, changes};
 use provost_api::wire;
-use provost_base::limits::{ACP_JAILED_PAST_MAX, ACP_JAILED_PAST_TEXT_MAX};
+use provost_base::limits::{
+    ACP_JAILED_PAST_BYTES_MAX, ACP_JAILED_PAST_MAX, ACP_JAILED_PAST_PAGES_MAX, ACP_JAILED_PAST_TEXT_MAX,
+};
 use provost_base::{AgentId, task_command, visible};
-
-/// How the ids of sessions begin, before 32 digits.
-const PREFIX: &str = "provost-";
-const DIGITS: usize = 32;
 
 /// The updates that repeat a session's past, in order; empty where it has no turn on record.
 pub(super) type Past = Vec<Value>;
 
-/// The id of a new session.
-pub(super) fn new_id() -> String {
-    format!("{PREFIX}{}", uuid::Uuid::new_v4().simple())
+/// The session that is taken up.
+pub(super) struct Taken<'a> {
+    /// Its id.
+    pub(super) id: &'a str,
+    /// The agent in its jail.
+    pub(super) worker: &'a AgentId,
+    /// Whether it speaks under a name of its own, so that all tasks of that name are its past.
+    pub(super) has_own_name: bool,
 }
 
-/// Whether an id is one that this program gives.
-pub(super) fn is_ours(id: &str) -> bool {
-    let digits = id.strip_prefix(PREFIX).unwrap_or_default();
-    digits.len() == DIGITS && digits.bytes().all(|it| it.is_ascii_digit() || (b'a'..=b'f').contains(&it))
-}
-
-/// The past of a session, which goes on with its latest turn from now on.
+/// Reads the past of a session, and has it go on with its latest turn.
 ///
 /// # Errors
 /// When the daemon does not say.
-pub(super) async fn past(session: &mut Session, worker: &AgentId) -> Result<Past, CliError> {
-    let query = wire::MyTasksQuery { limit: Some(ACP_JAILED_PAST_MAX), ..wire::MyTasksQuery::default() };
-    let mut tasks = session.place().client.my_tasks(&query).await?.tasks;
-    tasks.retain(|it| it.worker == worker.as_str());
-    tasks.sort_by(|one, other| one.created_at.cmp(&other.created_at));
+pub(super) async fn past(session: &mut Session, taken: &Taken<'_>) -> Result<Past, CliError> {
+    let place = session.place();
+    let tasks = turns(&place, taken).await?;
     let goes_on = |it: &&wire::Task| !is_over(it) || it.session.as_ref().is_some_and(|it| it.goes_on);
     session.goes_on_with = tasks.iter().rev().find(goes_on).map(|it| it.id.clone());
-    let mut past: Past = tasks.iter().flat_map(turn).collect();
+    let (mut room, mut told) = (ACP_JAILED_PAST_BYTES_MAX, Vec::new());
+    // The newest first: of the oldest turns of a long session the words alone are repeated.
+    for task in tasks.iter().rev() {
+        let kept = if room > 0 { kept(&place, task, taken.worker).await? } else { Vec::new() };
+        room = room.saturating_sub(kept.iter().map(|it| it.to_string().len()).sum());
+        told.push(turn(task, kept));
+    }
+    let mut past: Past = told.into_iter().rev().flatten().collect();
     past.extend(tasks.last().into_iter().flat_map(|it| stands(it, session.goes_on_with.is_some())));
     Ok(past)
+}
+
+/// Finds the session's newest turns, oldest first.
+async fn turns(place: &Place, taken: &Taken<'_>) -> Result<Vec<wire::Task>, CliError> {
+    let mut query = wire::MyTasksQuery {
+        after: None,
+        limit: Some(ACP_JAILED_PAST_MAX),
+        session: (!taken.has_own_name).then(|| taken.id.to_owned()),
+    };
+    let mut tasks = Vec::new();
+    // A page has fewer tasks if many tasks of other agents lie between.
+    for _ in 0..ACP_JAILED_PAST_PAGES_MAX {
+        let page = place.client.my_tasks(&query).await?;
+        tasks.extend(page.tasks.into_iter().filter(|it| it.worker == taken.worker.as_str()));
+        query.after = page.next;
+        if query.after.is_none() || tasks.len() >= ACP_JAILED_PAST_MAX {
+            break;
+        }
+    }
+    tasks.truncate(ACP_JAILED_PAST_MAX);
+    tasks.sort_by(|one, other| one.created_at.cmp(&other.created_at));
+    Ok(tasks)
+}
+
+/// Reads what the daemon has kept of a turn, with the editor's paths.
+async fn kept(place: &Place, task: &wire::Task, worker: &AgentId) -> Result<Vec<Value>, CliError> {
+    let mut output = Output::of(worker.clone());
+    if let Some(copy) = task.session.as_ref().and_then(|it| it.folder.as_deref()) {
+        output.works_in(copy, &place.folder);
+    }
+    let mut updates = Vec::new();
+    let mut query = wire::MyTurnQuery { id: task.id.clone(), from: 0 };
+    loop {
+        let page = place.client.my_turn(&query).await?;
+        updates.extend(page.updates.into_iter().filter_map(|it| output.update(it)));
+        match page.next.filter(|it| *it > query.from) {
+            Some(next) => query.from = next,
+            None => return Ok(updates),
+        }
+    }
 }
 
 fn is_over(task: &wire::Task) -> bool {
     matches!(task.state.as_str(), "completed" | "failed" | "cancelled")
 }
 
-/// A turn: the person's words, and the agent's answer as far as it is on record.
-fn turn(task: &wire::Task) -> Vec<Value> {
+/// Makes the updates of a turn: the person's words, and the agent's updates, or the answer on record if no updates are kept.
+fn turn(task: &wire::Task, kept: Vec<Value>) -> Vec<Value> {
     let last = task.notes.last().filter(|_| is_over(task));
-    let answer = last.and_then(|it| it.details.as_ref()?["stdout"].as_str());
-    let answer = answer.filter(|it| !it.trim().is_empty()).or_else(|| last.map(|it| &*it.summary));
     let says = |who: &str, text: &str| {
         let text = visible(&text[..text.floor_char_boundary(ACP_JAILED_PAST_TEXT_MAX.min(text.len()))]);
         json!({ "sessionUpdate": who, "content": { "type": "text", "text": text } })
     };
     let asked = says("user_message_chunk", &task.goal);
-    let answered = answer.filter(|it| !it.is_empty()).map(|it| says("agent_message_chunk", it));
-    [asked].into_iter().chain(answered).collect()
+    let summary = last.map(|it| &*it.summary).filter(|it| !it.is_empty());
+    if !kept.is_empty() {
+        let failed = summary.filter(|_| task.state == "failed");
+        let failed = failed.map(|it| told(&format!("This turn has failed: {}", visible(it))));
+        return [asked].into_iter().chain(kept).chain(failed).collect();
+    }
+    let answer = last.and_then(|it| it.details.as_ref()?["stdout"].as_str());
+    let answer = answer.filter(|it| !it.trim().is_empty()).or(summary);
+    [asked].into_iter().chain(answer.map(|it| says("agent_message_chunk", it))).collect()
 }
 
 /// Returns the facts about the latest turn that the person needs before the next one.

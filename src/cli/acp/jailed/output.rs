@@ -51,7 +51,8 @@ impl Output {
         values.filter_map(|it| self.update(it)).collect()
     }
 
-    fn update(&self, line: Value) -> Option<Value> {
+    /// Returns the update for the editor in a line of the output; `None` for a line that it is not shown.
+    pub(super) fn update(&self, line: Value) -> Option<Value> {
         if let Some(what) = line["provost"].as_str() {
             return self.of_daemon(what, &line);
         }

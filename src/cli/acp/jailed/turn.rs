@@ -14,7 +14,7 @@ use crate::acp::outlet::Outlet;
 use crate::{CliError, follow, out, tasks};
 use provost_api::wire;
 use provost_base::limits::ACP_JAILED_LATE_MS;
-use provost_base::{AgentId, task_command};
+use provost_base::{AgentId, acp, task_command};
 use provost_client::Client;
 
 /// How long one question to the daemon waits for news, in milliseconds.
@@ -104,6 +104,8 @@ impl Turn {
             // A continued task works in the directory of the earlier one.
             working_dir: self.place.working_dir.clone().filter(|_| self.continues.is_none()),
             continues: self.continues.clone(),
+            // An editor that takes the session up finds its turns by this.
+            context: Some(json!({ acp::EDITOR_SESSION: self.editor.session })),
             ..wire::Delegate::default()
         }
     }

@@ -84,10 +84,6 @@ fn a_session_of_an_agent_in_its_jail_is_taken_up_by_the_editor_that_comes_back()
     fails(&unused, -32002, "no turn of this session");
     fails(&format!("provost-{}", "0".repeat(32)), -32002, "no turn of this session");
     fails(&session, -32602, "open here");
-    // Sessions that speak as one agent cannot be told apart afterwards.
-    let (mut named, can) = editor(&world, &["--as", "ada"]);
-    assert_eq!(can["loadSession"], false, "{can}");
-    assert_eq!(named.call("session/load", &load(&world, &session))["error"]["code"], -32601);
 }
 
 #[test]

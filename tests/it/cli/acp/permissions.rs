@@ -51,6 +51,33 @@ fn what_rules_allow_or_deny_never_reaches_the_person_and_is_answered_by_the_kind
     assert!(said, "the person reads why: {:#?}", editor.seen);
 }
 
+/// As codex-acp 2.6.0 has told of a tool of an MCP server's, and asked about it.
+#[test]
+fn a_tool_of_a_server_that_codex_does_not_name_is_judged_by_its_server_and_is_none_of_the_shells() {
+    let told = r#"{"sessionUpdate":"tool_call","toolCallId":"call_1","kind":"execute","title":"mcp.files.peek","status":"in_progress","rawInput":{"server":"files","tool":"peek","arguments":{}},"_meta":{"is_mcp_tool_call":true}}"#;
+    let asked = r#"{"toolCallId":"call_1","kind":"execute","status":"pending"}"#;
+    let allows = |tool: &str| allow("tool", &[PERMISSION, &format!("when.tool = [\"{tool}\"]")]);
+    let world = world();
+    world.rule(&policy([allows("mcp__files__*")]));
+    let _daemon = world.start();
+    let mut editor = Editor::new(&world);
+    let lines = [&*format!("update {told}"), &*format!("ask 1 {asked}"), "await 1"];
+    editor.prompt("s1", &lines);
+    assert_eq!(outcome(&editor.heard())["optionId"], "yes-1");
+    assert!(editor.seen.iter().all(|it| it["method"] != "session/request_permission"), "{:#?}", editor.seen);
+
+    let world = super::world();
+    world.rule(&policy([allows("Shell"), ask("\"human\"", &[PERMISSION, "when.tool = [\"mcp__*\"]"])]));
+    let _daemon = world.start();
+    let mut editor = Editor::new(&world);
+    editor.prompt("s1", &lines);
+    let waits = until_some("it waits", || waiting(&world).into_iter().next());
+    assert_eq!(waits["request"]["tool"], "mcp__files__peek", "{waits:#}");
+    let dialog = editor.dialog();
+    editor.choose(&dialog["id"], "no-1");
+    assert_eq!(outcome(&editor.heard())["optionId"], "no-1");
+}
+
 #[test]
 fn what_no_rule_speaks_of_is_shown_as_it_came_and_the_answer_passes_as_it_was_given() {
     let world = world();
