@@ -39,7 +39,7 @@ fn says_its_span(id: &str) -> Value {
 
 /// What the command line shows of a task that is over.
 fn shown(world: &World, task: &str) -> String {
-    let out = world.by("ada", &["task", "show", task, "--json"]).output().unwrap();
+    let out = world.by("ada", &["task", "show", task]).output().unwrap();
     String::from_utf8_lossy(&out.stdout).into_owned()
 }
 

@@ -76,11 +76,12 @@ fn a_login_of_a_work_machine_writes_no_rows_of_what_such_a_machine_never_changes
     assert_eq!(is(a, "far", "completed")["host"], short(&works));
     let (code, text) = ask(a, &["apply", "far"]);
     assert_eq!(code, 0, "{text}");
-    assert_eq!(ask(&works, &["lock", "acquire", "src/a.rs:f1"]).0, 0);
+    let (code, text) = ask(&works, &["lock", "acquire", "src/a.rs:f1"]);
+    assert_eq!(code, 0, "{text}");
     daemons.remove(1).stop();
     daemons.push(works.start());
-    until("it says again what it can do", || machines.sql("select count(*) from provost.ability") == "2");
-    assert_eq!(delegate(a, "again", "true", &on).0, 0);
+    let (code, text) = delegate(a, "again", "true", &["--on", "bench", "--wait-for-host"]);
+    assert_eq!(code, 0, "{text}");
     is(a, "again", "completed");
     assert!(!works.log().contains("permission denied"), "{}", works.log());
 
