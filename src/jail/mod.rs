@@ -8,7 +8,7 @@
 //! - Fail closed. A worker is executed only with the proof that every layer of its tier is in force; anything
 //!   less is a [`SetupError`] that names the layer and says what can be done. There is no weaker second try.
 //! - The whole tree of processes ends with the worker: at its exit, at its time limit, when it is stopped, when
-//! [`Running`] is dropped, and when the daemon dies from any cause.
+//!   [`Running`] is dropped, and when the daemon dies from any cause.
 //! - Bounded output: a worker that floods its standard output neither blocks nor grows the daemon.
 //!
 //! Three tiers. `ns` puts the worker into namespaces of its own with a root directory made for it, then

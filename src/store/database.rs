@@ -338,6 +338,8 @@ pub(super) mod in_database {
     use crate::{HostRow, Joined, Options, Reader, Store, StoreError, TakenOut, Upgraded};
     use provost_base::{HostId, TaskId};
 
+    type Signed = (Vec<u8>, Vec<u8>);
+
     /// Such a store cannot be opened.
     pub(crate) struct Shelves(std::convert::Infallible);
 
@@ -350,7 +352,7 @@ pub(super) mod in_database {
             match self.0 {}
         }
 
-        pub(crate) fn get(&mut self, _: &str) -> Result<Option<(Vec<u8>, Vec<u8>)>, StoreError> {
+        pub(crate) fn get(&mut self, _: &str) -> Result<Option<Signed>, StoreError> {
             match self.0 {}
         }
 

@@ -11,6 +11,9 @@ use crate::{Database, StoreError};
 use provost_base::TaskId;
 use provost_base::limits::{LONG_STATEMENT_MS_MAX, SHARED_ARTIFACT_PIECE_BYTES, SHARED_ARTIFACTS_BYTES_MAX};
 
+/// A signature, and the bytes that it is under.
+pub(crate) type Signed = (Vec<u8>, Vec<u8>);
+
 /// A session with the shelves of one repository.
 pub(crate) struct Shelves {
     session: Session,
@@ -76,7 +79,7 @@ impl Shelves {
     ///
     /// # Errors
     /// If the database does not answer.
-    pub(crate) fn get(&mut self, shelf: &str) -> Result<Option<(Vec<u8>, Vec<u8>)>, StoreError> {
+    pub(crate) fn get(&mut self, shelf: &str) -> Result<Option<Signed>, StoreError> {
         let sql = "select seal, bytes from provost.artifact where repo = $1 and shelf = $2 order by n";
         let step = Step::new(sql).with(self.repo).with(shelf.to_owned());
         let rows = self.session.ask_within(&[step], Duration::from_millis(LONG_STATEMENT_MS_MAX))?;

@@ -80,6 +80,7 @@ fn a_login_of_a_work_machine_writes_no_rows_of_what_such_a_machine_never_changes
     assert_eq!(code, 0, "{text}");
     daemons.remove(1).stop();
     daemons.push(works.start());
+    std::fs::remove_file(a.repo().join("made.txt")).unwrap();
     let (code, text) = delegate(a, "again", "true", &["--on", "bench", "--wait-for-host"]);
     assert_eq!(code, 0, "{text}");
     is(a, "again", "completed");
