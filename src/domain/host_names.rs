@@ -26,7 +26,8 @@ pub struct HostNames {
     here: HostId,
     /// The daemons that take part, by their hosts.
     there: BTreeMap<HostId, DaemonId>,
-    at: BTreeMap<Slug, HostId>,
+    /// The hosts of the names that are in use: each spelling by the name that the spellings share.
+    at: BTreeMap<Slug, BTreeMap<AgentId, HostId>>,
     workers: BTreeSet<AgentId>,
 }
 
@@ -40,7 +41,7 @@ impl HostNames {
         names.there = state.abilities.iter().map(|it| (it.daemon.host, it.daemon)).collect();
         names.workers = state.settings.workers.keys().cloned().collect();
         for (agent, seen) in state.agents.places() {
-            names.at.insert(owned_slug(agent.as_str()), seen.daemon.host);
+            names.put(agent, seen.daemon.host);
         }
         names
     }
@@ -52,11 +53,9 @@ impl HostNames {
         }
         match change {
             Change::At(agent, Some(SeenAt { daemon, .. })) => {
-                self.at.insert(owned_slug(agent.as_str()), daemon.host) != Some(daemon.host)
+                self.put(agent, daemon.host) != Some(daemon.host)
             }
-            Change::At(agent, None) | Change::DropAgent(agent) => {
-                self.at.remove(&owned_slug(agent.as_str())).is_some()
-            }
+            Change::At(agent, None) | Change::DropAgent(agent) => self.take_out(agent),
             Change::PutAbility(it) => self.there.insert(it.daemon.host, it.daemon).is_none(),
             Change::DropAbility(host) => self.there.remove(host).is_some(),
             Change::HostDown(daemon, _) => {
@@ -68,28 +67,52 @@ impl HostNames {
         }
     }
 
-    /// Checks whether an agent of another host has this name, for a caller without a proof. A name with the digits of a host is that host's alone.
+    fn put(&mut self, agent: &AgentId, host: HostId) -> Option<HostId> {
+        self.at.entry(owned_slug(agent.as_str())).or_default().insert(agent.clone(), host)
+    }
+
+    fn take_out(&mut self, agent: &AgentId) -> bool {
+        let slug = owned_slug(agent.as_str());
+        let Some(spellings) = self.at.get_mut(&slug) else { return false };
+        let was_there = spellings.remove(agent).is_some();
+        if spellings.is_empty() {
+            self.at.remove(&slug);
+        }
+        was_there
+    }
+
+    /// Returns the host at which exactly this name is in use.
+    fn host_of(&self, agent: &AgentId) -> Option<HostId> {
+        self.at.get(&owned_slug(agent.as_str()))?.get(agent).copied()
+    }
+
+    /// Checks whether an agent of another host has this name or another spelling of it, for a caller without a proof. A name that ends in
+    /// the digits of a host is that host's alone: such names are made there, and their spellings share an inbox.
     pub fn is_elsewhere(&self, agent: &AgentId) -> bool {
         if self.here.is_alone() || self.is_common(agent) {
             return false;
         }
+        let here = self.here.short();
         match host_in(agent) {
-            Some(host) => host != self.here.short(),
+            Some(host) => host != here,
+            None if self.host_of(agent) == Some(self.here) => false,
+            None if self.there.keys().any(|it| *it != self.here && ends_like(agent, &it.short())) => true,
             None => {
-                let at = self.at.get(&owned_slug(agent.as_str()));
-                at.is_some_and(|it| *it != self.here && self.there.contains_key(it))
+                let spellings = self.at.get(&owned_slug(agent.as_str())).into_iter().flatten();
+                spellings.into_iter().any(|(_, it)| *it != self.here && self.there.contains_key(it))
             }
         }
     }
 
     /// Returns the name by which this host calls an agent without a proof that says this name; `None` if the longer name would be too long.
     pub fn called_here(&self, agent: AgentId) -> Option<AgentId> {
-        if self.here.is_alone() || self.is_common(&agent) || host_in(&agent).is_some() {
+        let is_at_home = self.host_of(&agent) == Some(self.here);
+        if self.here.is_alone() || self.is_common(&agent) || host_in(&agent).is_some() || is_at_home {
             return Some(agent);
         }
         let longer = AgentId::parse(&format!("{agent}{AT}{}", self.here.short())).ok();
         // An agent keeps the longer name once it has it.
-        let was_called = |it: &AgentId| self.at.contains_key(&owned_slug(it.as_str()));
+        let was_called = |it: &AgentId| self.host_of(it) == Some(self.here);
         if self.is_elsewhere(&agent) || longer.as_ref().is_some_and(was_called) {
             return longer;
         }
@@ -99,6 +122,11 @@ impl HostNames {
     fn is_common(&self, agent: &AgentId) -> bool {
         PAGES.contains(&agent.as_str()) || self.workers.contains(agent)
     }
+}
+
+/// Checks whether a name shares its inbox with a name that a host with these digits makes.
+fn ends_like(agent: &AgentId, digits: &str) -> bool {
+    owned_slug(agent.as_str()).as_str().strip_suffix(digits).is_some_and(|it| it.ends_with('-'))
 }
 
 /// Returns the digits of a host at the end of a name.
@@ -126,7 +154,8 @@ impl State {
         if self.is_name_elsewhere(&agent) {
             return Err(Refusal::NameElsewhere { agent });
         }
-        if let (Command::Delegate(order), Some(host)) = (&mut command, host_in(&agent))
+        let own = host_in(&agent).filter(|it| !self.here.is_alone() && *it == self.here.host.short());
+        if let (Command::Delegate(order), Some(host)) = (&mut command, own)
             && order.return_to.as_ref().is_some_and(|it| agent.as_str() == format!("{it}{AT}{host}"))
         {
             order.return_to = Some(agent);

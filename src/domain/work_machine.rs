@@ -200,6 +200,7 @@ impl<'a> Checking<'a> {
             Change::PutLock(lock) => self.takes_lock(lock),
             Change::DropLock(at) => self.frees_lock(at),
             Change::PutWaiter(it) if !self.is_by(it.daemon) => no("it has an agent of another host wait"),
+            Change::PutWaiter(it) => self.ends_wait(it.ticket),
             Change::DropWaiter(ticket) => self.ends_wait(*ticket),
             Change::At(agent, at) if at.is_none_or(|it| !self.is_by(it.daemon)) => {
                 no(format!("it says that {agent} is elsewhere"))
@@ -218,7 +219,6 @@ impl<'a> Checking<'a> {
             | Change::CarryMail(..)
             | Change::Apply(_)
             | Change::PutUses(_)
-            | Change::PutWaiter(_)
             | Change::RefuseCircle(_)
             | Change::PutIntent(_)
             | Change::DropIntent(_)
@@ -236,6 +236,9 @@ impl<'a> Checking<'a> {
     fn takes_lock(&mut self, lock: &Lock) -> Result<(), Beyond> {
         if !self.is_by(lock.daemon) {
             return no(format!("it has the lock on {} for another host", lock.at));
+        }
+        if self.state.locks.at_place(lock.place).is_some_and(|at| *at != lock.at) {
+            return no(format!("its lock on {} has the place of another lock", lock.at));
         }
         self.frees_lock(&lock.at)?;
         self.locked.insert(lock.at.clone());

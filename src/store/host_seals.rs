@@ -36,7 +36,7 @@ struct Known {
 }
 
 impl HostSeals {
-    /// For the daemon of this state folder.
+    /// Returns the seals of this state folder's daemon.
     pub(super) fn of(state: &Path) -> Self {
         Self { state: state.to_owned(), key: OnceLock::new(), own: OnceLock::new(), known: Mutex::default() }
     }
@@ -57,17 +57,18 @@ impl HostSeals {
         Ok((*host, own.sign(&self.text(label, parts)?).into_bytes()))
     }
 
-    /// Whether a host that takes part has signed these parts under a label.
+    /// Checks whether a host has signed these parts under a label. A host that was removed counts only where `also_gone` says so.
     ///
     /// # Errors
     /// As for [`HostSeals::sign`].
     pub(super) fn has_signed(
         &self,
         host: HostId,
+        also_gone: bool,
         (label, parts): (&[u8], &[&[u8]]),
         signature: &[u8],
     ) -> Result<bool, StoreError> {
-        let Some(key) = self.key_of(host)? else { return Ok(false) };
+        let Some(key) = self.key_of(host, also_gone)? else { return Ok(false) };
         Ok(key.has_signed(&self.text(label, parts)?, signature))
     }
 
@@ -83,14 +84,14 @@ impl HostSeals {
         Ok([SIGNED, key.mac(label, parts).as_bytes()].concat())
     }
 
-    /// The key of a host that takes part. The file that has it is read again when it has changed.
-    fn key_of(&self, host: HostId) -> Result<Option<HostKey>, StoreError> {
+    /// Returns the key of a host. The file that has it is read again when it has changed.
+    fn key_of(&self, host: HostId, also_gone: bool) -> Result<Option<HostKey>, StoreError> {
         let path = self.state.join(KNOWN_HOSTS);
         let changed = std::fs::metadata(&path).and_then(|it| it.modified()).map_err(StoreError::io(&path))?;
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if known.of != Some(changed) {
             *known = Known { of: Some(changed), hosts: KnownHosts::read(&self.state)?.unwrap_or_default() };
         }
-        Ok(known.hosts.get(host).filter(|it| it.gone.is_none()).map(|it| it.key))
+        Ok(known.hosts.get(host).filter(|it| also_gone || it.gone.is_none()).map(|it| it.key))
     }
 }

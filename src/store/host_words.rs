@@ -105,7 +105,7 @@ impl HostWords {
         let word = STANDARD_NO_PAD.decode(parts.next()?).ok()?;
         let (by, at) = (from.to_string(), here.to_string());
         let is_signed =
-            self.0.seals.has_signed(from, (WORD, &[by.as_bytes(), at.as_bytes(), &word]), &signature);
+            self.0.seals.has_signed(from, false, (WORD, &[by.as_bytes(), at.as_bytes(), &word]), &signature);
         let is_signed =
             is_signed.inspect_err(|error| tracing::warn!(%error, "a word of another host is not heard"));
         (is_signed.ok()? && from != here).then_some((from, word))

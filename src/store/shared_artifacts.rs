@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use super::StoreError;
 use super::database::{Database, in_database};
 use super::host_seals::HostSeals;
-use provost_base::limits::SHARED_ARTIFACT_BYTES_MAX;
+use provost_base::limits::{CHANGED_FILES_MAX, SHARED_ARTIFACT_BYTES_MAX};
 use provost_base::{HostId, TaskId};
 
 /// The first bytes of a pack.
@@ -36,6 +36,9 @@ struct Link {
     open: Option<in_database::Shelves>,
     failed: Option<Instant>,
 }
+
+/// The most files of one result: the list, the output, and two for each changed file.
+const FILES_MAX: usize = 2 + 2 * CHANGED_FILES_MAX;
 
 /// The time after a failure in which no connection is tried.
 const AGAIN_AFTER: Duration = Duration::from_secs(5);
@@ -79,7 +82,8 @@ impl SharedArtifacts {
     /// [`StoreError::Damaged`] if that host has not signed them, or an error if the database does not answer.
     pub(super) fn get(&self, shelf: &str, ran_by: HostId) -> Result<Option<Packed>, StoreError> {
         let Some((signature, bytes)) = self.with(|link| link.get(shelf))? else { return Ok(None) };
-        if !self.seals.has_signed(ran_by, (RESULT, &[shelf.as_bytes(), &bytes]), &signature)? {
+        // A host that has left since had run the task all the same.
+        if !self.seals.has_signed(ran_by, true, (RESULT, &[shelf.as_bytes(), &bytes]), &signature)? {
             return Err(StoreError::damaged(
                 "the result in the database is not signed by the host that ran the task",
             ));
@@ -152,6 +156,9 @@ fn unpack(bytes: &[u8]) -> Result<Packed, StoreError> {
     while !rest.is_empty() {
         let name = String::from_utf8(take(&mut rest)?).map_err(|_| broken())?;
         files.push((name, take(&mut rest)?));
+        if files.len() > FILES_MAX {
+            return Err(broken());
+        }
     }
     Ok(files)
 }

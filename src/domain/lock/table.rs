@@ -97,6 +97,7 @@ impl Locks {
     }
 
     pub(crate) fn put_waiter(&mut self, waiter: Arc<Waiter>) {
+        self.remove_waiter(waiter.ticket);
         self.waits_by_file.entry(waiter.at.file().clone()).or_default().insert(waiter.ticket);
         self.waits_due.insert((waiter.until, waiter.ticket));
         self.waiters.insert(waiter.ticket, waiter);
@@ -191,6 +192,11 @@ impl Locks {
     /// Returns all waits, longest first.
     pub fn waiters(&self) -> impl Iterator<Item = &Arc<Waiter>> {
         self.waiters.values()
+    }
+
+    /// Returns the symbol whose lock has this place in the order of first grants.
+    pub(crate) fn at_place(&self, place: Fence) -> Option<&SymbolPath> {
+        self.places.get(&place)
     }
 
     /// Returns the waiter with this ticket, if it still waits.

@@ -23,7 +23,8 @@ pub(super) const GONE: &str = "gone";
 
 const ROWS: &str = "select k.host, k.what, k.body, k.n, k.event, coalesce(h.name, ''),
         exists (select from provost.host_before b where b.repo = k.repo and b.host = k.host),
-        (select min(s.event) from provost.signature s where s.repo = k.repo and s.host = k.host)
+        (select min(s.event) from provost.signature s join provost.event e on e.repo = s.repo and e.seq = s.event
+            where s.repo = k.repo and s.host = k.host and e.seq > 0 and e.body is not null and e.body::json ->> 'host' = s.host)
     from provost.host_key k left join provost.host h on h.repo = k.repo and h.id = k.host where k.repo = $1
     order by k.what = 'invited', k.what <> 'first', k.event, k.host";
 
@@ -35,6 +36,8 @@ pub(super) struct Told {
     at: At,
     machine: String,
     was_before: bool,
+    /// The first event in the journal that names the host, and is signed in its name. A row of a signature alone is no evidence: each login can
+    /// add one where no event is, or at an event of another host.
     signed_first: Option<EventSeq>,
 }
 

@@ -9,7 +9,9 @@ use super::session::{Place, Purpose, Session, Step};
 use super::{address, schema, unreadable};
 use crate::{Database, StoreError};
 use provost_base::TaskId;
-use provost_base::limits::{LONG_STATEMENT_MS_MAX, SHARED_ARTIFACT_PIECE_BYTES, SHARED_ARTIFACTS_BYTES_MAX};
+use provost_base::limits::{
+    LONG_STATEMENT_MS_MAX, SHARED_ARTIFACT_BYTES_MAX, SHARED_ARTIFACT_PIECE_BYTES, SHARED_ARTIFACTS_BYTES_MAX,
+};
 
 /// A signature, and the bytes that it is under.
 pub(crate) type Signed = (Vec<u8>, Vec<u8>);
@@ -80,8 +82,13 @@ impl Shelves {
     /// # Errors
     /// If the database does not answer.
     pub(crate) fn get(&mut self, shelf: &str) -> Result<Option<Signed>, StoreError> {
-        let sql = "select seal, bytes from provost.artifact where repo = $1 and shelf = $2 order by n";
-        let step = Step::new(sql).with(self.repo).with(shelf.to_owned());
+        // Each login can add rows: no more is read than a result has.
+        let (pieces, size) =
+            (SHARED_ARTIFACT_BYTES_MAX.div_ceil(SHARED_ARTIFACT_PIECE_BYTES), SHARED_ARTIFACT_PIECE_BYTES);
+        let sql = "select seal, bytes from provost.artifact where repo = $1 and shelf = $2 and length(bytes) <= $3::bigint
+            order by n limit $4::bigint";
+        let step =
+            Step::new(sql).with(self.repo).with(shelf.to_owned()).with(size as i64).with(pieces as i64);
         let rows = self.session.ask_within(&[step], Duration::from_millis(LONG_STATEMENT_MS_MAX))?;
         let (mut signature, mut bytes) = (None, Vec::new());
         for row in rows.iter().flatten() {

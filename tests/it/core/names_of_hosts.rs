@@ -42,6 +42,30 @@ fn called(world: &World) -> String {
 }
 
 #[test]
+fn no_name_at_another_machine_takes_an_agents_own_name_away() {
+    let machines = Machines::joined(2);
+    let _daemons = machines.start();
+    let (a, b) = (&machines.all[0], &machines.all[1]);
+    assert_eq!(says(a, &["lock", "acquire", "src/a.rs:f1"]).0, 0);
+    // Both share an inbox with the name that the first machine would make of `ada`.
+    for (n, name) in [format!("ada-{}", host_of(a)), format!("Ada_{}", host_of(a))].iter().enumerate() {
+        let take = b.by(name, &["lock", "acquire", &format!("src/a.rs:f{}", n + 2)]).output().unwrap();
+        let (code, told) = said(&take);
+        assert_eq!(code, 0, "{told}");
+        until("the first machine sees it", || !holder(a, n + 2).is_null());
+        assert_eq!(holder(a, n + 2), format!("{name}@{}", host_of(b)));
+    }
+    // A process of the first machine that says the longer name takes nothing from it either.
+    let longer = format!("ada@{}", host_of(a));
+    let take = a.by(&longer, &["lock", "acquire", "src/a.rs:f4"]).output().unwrap();
+    assert_eq!(said(&take).0, 0, "{take:?}");
+    assert_eq!(called(a), "ada");
+    let (code, text) = says(a, &["lock", "release", "src/a.rs:f1"]);
+    assert_eq!(code, 0, "{text}");
+    assert!(holder(a, 1).is_null());
+}
+
+#[test]
 fn one_name_at_two_machines_is_two_agents_until_a_token_proves_it() {
     let machines = Machines::joined(2);
     let daemons = machines.start();

@@ -6,12 +6,12 @@ mod rows;
 use std::sync::Arc;
 
 use provost::base::{
-    AgentId, ApprovalId, DaemonId, Digest, HostId, HostRole, Json, Scopes, Ticket, Timestamp,
+    AgentId, ApprovalId, DaemonId, Digest, HostId, HostRole, Json, Scopes, SymbolPath, Ticket, Timestamp,
 };
 use provost::domain::command::Status;
 use provost::domain::{
     Change, Counters, EventKind, Failure, Gone, HOST_DOWN, HostAbility, Lock, PasskeyChange, Proof, SeenAt,
-    Task, TaskState, Token, USER_CHANGED, User, UserRole, Verdict,
+    Task, TaskState, Token, USER_CHANGED, User, UserRole, Verdict, Waiter,
 };
 use serde_json::{Value, json};
 
@@ -380,7 +380,12 @@ fn attacks(machines: &Machines, of_a: HostId, of_w: HostId) -> Vec<Attack> {
             vec![recorded()],
             vec![Change::PutLock(Arc::new(Lock { daemon: host_w, ..lock.clone() }))],
         ),
-        attack("for another host", vec![recorded()], vec![Change::PutLock(Arc::new(lock))]),
+        attack("for another host", vec![recorded()], vec![Change::PutLock(Arc::new(lock.clone()))]),
+        // The other lock would still be in force, and in no list.
+        attack("has the place of another lock", vec![recorded()], {
+            let at = SymbolPath::parse("src/a.rs:f21").unwrap();
+            vec![Change::PutLock(Arc::new(Lock { at, daemon: host_w, ..lock }))]
+        }),
         attack(
             "is elsewhere",
             vec![recorded()],
@@ -438,6 +443,11 @@ fn what_a_work_machine_that_has_turned_decides_is_folded_by_no_other_one() {
     let ticket = until_some("it waits", || machines.sql("select max(id) from provost.waiter").parse().ok());
     let ends = attack("wait no longer", vec![recorded()], vec![Change::DropWaiter(Ticket(ticket))]);
     is_refused(a, &mut daemons[0], (&of_w, &forger), ends);
+    let body = machines.sql(&format!("select body from provost.waiter where id = {ticket}"));
+    let waiter: Waiter = serde_json::from_str(&body).unwrap();
+    let mine = Waiter { daemon: DaemonId { host: of_w.host, incarnation: 1 }, ..waiter };
+    let takes = attack("wait no longer", vec![recorded()], vec![Change::PutWaiter(Arc::new(mine))]);
+    is_refused(a, &mut daemons[0], (&of_w, &forger), takes);
     drop(waits);
     // A daemon that did not run then finds it at its start, and who verifies finds it without one.
     daemons[0].kill();
