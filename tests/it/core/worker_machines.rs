@@ -485,8 +485,12 @@ fn a_work_machine_frees_no_lock_that_was_taken_at_another_host() {
     until("the token is known there", || lock(&works, "/lock", 2).0 == 200);
     let (status, answer) = lock(&works, "/unlock", 1);
     assert!(status == 403 && answer.to_string().contains("only works for others"), "{status}: {answer}");
-    let held = |n: usize| ask(a, &["lock", "list"]).1.to_string().contains(&format!("src/a.rs:f{n}"));
-    assert!(held(1));
+    let held = |n: usize| {
+        let (code, locks) = ask(a, &["lock", "list"]);
+        assert_eq!(code, 0, "{locks}");
+        locks.to_string().contains(&format!("src/a.rs:f{n}"))
+    };
+    until("it is held still", || held(1));
     // Its own one goes, there and at a full host.
     assert_eq!(lock(&works, "/unlock", 2).0, 200);
     assert_eq!(lock(&works, "/lock", 3).0, 200);
