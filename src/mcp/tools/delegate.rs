@@ -33,19 +33,19 @@ struct Delegate {
     /// A worker from workers_list; or give `pool`.
     #[serde(default)]
     worker: String,
-    /// Folder to work in; the root when absent.
+    /// Its folder; else the root.
     working_dir: Option<String>,
     /// Seconds until it is stopped.
     timeout_s: Option<u64>,
     /// The model, if it can be chosen.
     model: Option<String>,
-    /// Your own id; a repeated id is the same task.
+    /// Your id; repeated, the same task.
     task_id: Option<String>,
     /// Data for the worker.
     context: Option<Value>,
-    /// The git branch of its work tree; empty: named after the task.
+    /// Git branch of its work tree; empty: a new one.
     worktree: Option<String>,
-    /// Your finished task whose session goes on (ACP agents).
+    /// Your finished task whose session goes on.
     #[serde(rename = "continue")]
     continues: Option<String>,
     /// Tasks that must succeed first, by id.
@@ -65,7 +65,7 @@ struct Delegate {
     after_any: bool,
     /// How often it begins again if it fails.
     retries: Option<u32>,
-    /// Globs (`src/**/*.ts`) of files whose changes are told at the end.
+    /// Globs of files whose changes are told.
     #[serde(default)]
     watch_patterns: Vec<String>,
 }

@@ -48,7 +48,7 @@ fn no_name_at_another_machine_takes_an_agents_own_name_away() {
     let (a, b) = (&machines.all[0], &machines.all[1]);
     assert_eq!(says(a, &["lock", "acquire", "src/a.rs:f1"]).0, 0);
     // Both share an inbox with the name that the first machine would make of `ada`.
-    for (n, name) in [format!("ada-{}", host_of(a)), format!("Ada_{}", host_of(a))].iter().enumerate() {
+    for (n, name) in [format!("ada-{}", host_of(a)), format!("Ada.{}", host_of(a))].iter().enumerate() {
         let take = b.by(name, &["lock", "acquire", &format!("src/a.rs:f{}", n + 2)]).output().unwrap();
         let (code, told) = said(&take);
         assert_eq!(code, 0, "{told}");
