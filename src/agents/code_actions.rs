@@ -169,7 +169,7 @@ impl Whom {
 /// Runs a function that may take long on a thread that may block.
 async fn off_thread<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Refusal> {
     let done = tokio::task::spawn_blocking(work).await;
-    done.map_err(|_| Refusal::Unavailable { why: "it is shutting down".into() })
+    done.map_err(|_| Refusal::Stopping)
 }
 
 /// The view of the newest job that answers a question, and of the current time.

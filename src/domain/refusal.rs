@@ -348,6 +348,9 @@ pub enum Refusal {
         /// The store's error, without paths or statements.
         why: Box<str>,
     },
+    /// The daemon ends, or begins again as another one after the other hosts took it for dead; nothing was changed.
+    #[error("the daemon is stopping or starting again; ask again in a moment")]
+    Stopping,
 }
 
 fn shown(circle: &[AgentId]) -> String {
@@ -402,7 +405,9 @@ impl Refusal {
             Refusal::Denied { .. } | Refusal::SwitchedOff { .. } => RefusalKind::Forbidden,
             Refusal::OnlyWorks(_) => RefusalKind::Forbidden,
             Refusal::Busy { .. } | Refusal::Quota { .. } => RefusalKind::Full,
-            Refusal::NotReady { .. } | Refusal::Unavailable { .. } => RefusalKind::Unready,
+            Refusal::NotReady { .. } | Refusal::Unavailable { .. } | Refusal::Stopping => {
+                RefusalKind::Unready
+            }
             Refusal::TooLong { .. } => RefusalKind::Size,
             Refusal::Exists { .. } => RefusalKind::Exists,
             Refusal::HeldElsewhere(_) => RefusalKind::HeldElsewhere,

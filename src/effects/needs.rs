@@ -42,7 +42,7 @@ impl Once {
                 let lacks = lacks.into_inner().unwrap_or_else(PoisonError::into_inner);
                 Needed::Never(waited_in_vain(wait, lacks))
             }
-            Err(Refusal::TaskFinished | Refusal::Unavailable { .. }) => Needed::Over,
+            Err(Refusal::TaskFinished | Refusal::Unavailable { .. } | Refusal::Stopping) => Needed::Over,
             // A run never begins without its needs.
             Err(refusal) => {
                 let why = format!("it cannot get what it needs: {refusal}").into();

@@ -592,5 +592,5 @@ fn paired<R: TryFrom<Reply>>(reply: Reply) -> R {
 }
 
 fn gone() -> Refusal {
-    Refusal::Unavailable { why: "it is shutting down".into() }
+    Refusal::Stopping
 }

@@ -62,7 +62,9 @@ impl Engine {
         let mut last = None;
         loop {
             let refusal = match ask().await {
-                Err(refusal @ (Refusal::Busy { .. } | Refusal::Unavailable { .. })) => refusal,
+                Err(refusal @ (Refusal::Busy { .. } | Refusal::Unavailable { .. } | Refusal::Stopping)) => {
+                    refusal
+                }
                 answer => return answer,
             };
             if stopping.is_some_and(CancellationToken::is_cancelled) {
@@ -109,7 +111,7 @@ impl Engine {
                 Woken::Changed => {}
                 Woken::Late => return Ok(None),
                 Woken::Stopped => {
-                    return Err(Refusal::Unavailable { why: "it is shutting down".into() });
+                    return Err(Refusal::Stopping);
                 }
             }
         }

@@ -341,7 +341,7 @@ impl Provost {
                 apply::out(provost, by, begun, (orders, settings), (undoes, takes), applied).await,
             ))
         });
-        carried_out.await.map_err(|_| Refusal::Unavailable { why: "the daemon is stopping".into() })?
+        carried_out.await.map_err(|_| Refusal::Stopping)?
     }
 
     fn few_enough(&self, artifacts: &[Artifact]) -> Result<(), ApplyError> {
@@ -386,14 +386,13 @@ impl Provost {
         &self,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, Refusal> {
-        let stopping = || Refusal::Unavailable { why: "the daemon is stopping".into() };
-        let turn = self.0.applying.turns.clone().acquire_owned().await.map_err(|_| stopping())?;
+        let turn = self.0.applying.turns.clone().acquire_owned().await.map_err(|_| Refusal::Stopping)?;
         let work = move || {
             let done = work();
             drop(turn);
             done
         };
-        tokio::task::spawn_blocking(work).await.map_err(|_| stopping())
+        tokio::task::spawn_blocking(work).await.map_err(|_| Refusal::Stopping)
     }
 
     fn compare(

@@ -109,7 +109,7 @@ impl Provost {
     ) -> Result<NoteTaken, SettleError> {
         // Conflicts are settled one by one, so that no version is restored to a file that another agent has claimed meanwhile.
         let turn = self.0.settling.acquire().await;
-        let turn = turn.map_err(|_| Refusal::Unavailable { why: "it is shutting down".into() })?;
+        let turn = turn.map_err(|_| Refusal::Stopping)?;
         let content = match restore {
             None => None,
             Some(restore) => {

@@ -21,7 +21,7 @@ impl Provost {
             (verb, Facts { continue_refused, ..facts })
         })
         .await
-        .map_err(|_| Refusal::Unavailable { why: "it is shutting down".into() })?;
+        .map_err(|_| Refusal::Stopping)?;
         let facts = self.with_commit(&verb, facts).await;
         self.engine().submit_judged(who, verb, facts).await
     }

@@ -51,7 +51,7 @@ impl Provost {
             let page = match read {
                 Ok(Ok(page)) => page,
                 Ok(Err(err)) => return Err(CallGraphImportError::File(said(&err))),
-                Err(_) => return Err(Refusal::Unavailable { why: "it is shutting down".into() }.into()),
+                Err(_) => return Err(Refusal::Stopping.into()),
             };
             let Some(end) = page.last().map(|it| it.row) else { return Ok(so_far) };
             last = end;

@@ -123,7 +123,7 @@ impl Provost {
             work(&Objects::of(&repository)?)
         };
         let done = tokio::task::spawn_blocking(work).await;
-        done.unwrap_or_else(|_| Err(Refusal::Unavailable { why: "it is shutting down".into() }.into()))
+        done.unwrap_or_else(|_| Err(Refusal::Stopping.into()))
     }
 
     /// Writes the files of a commit into an empty folder. Blocking.

@@ -59,7 +59,7 @@ impl Provost {
         let verb = verb.clone();
         let look = move || tool_facts(&verb, &top);
         let tool = tokio::task::spawn_blocking(look).await;
-        let tool = tool.map_err(|_| Refusal::Unavailable { why: "it is shutting down".into() })?;
+        let tool = tool.map_err(|_| Refusal::Stopping)?;
         Ok(Facts { tool: Some(Box::new(tool)), ..Facts::default() })
     }
 }

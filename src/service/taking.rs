@@ -36,7 +36,7 @@ impl Provost {
         let provost = self.clone();
         let id = task.id().clone();
         let found = tokio::task::spawn_blocking(move || provost.found_here(&task, home)).await;
-        let found = found.map_err(|_| Refusal::Unavailable { why: "it is shutting down".into() })?;
+        let found = found.map_err(|_| Refusal::Stopping)?;
         let verb = match found {
             Ok((directory, program)) => {
                 TakeTask { task: id, directory: Some(directory), program, cannot: None }

@@ -94,6 +94,6 @@ async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, String> + Send + 'static,
 ) -> Result<T, Refusal> {
     let done = tokio::task::spawn_blocking(work).await;
-    let done = done.map_err(|_| Refusal::Unavailable { why: "it is shutting down".into() })?;
+    let done = done.map_err(|_| Refusal::Stopping)?;
     done.map_err(|why| Refusal::WorkTreeCannot { why: format!("{what}: {why}").into() })
 }

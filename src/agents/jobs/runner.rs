@@ -23,7 +23,7 @@ pub(super) enum Stop {
 impl From<Refusal> for Stop {
     fn from(refusal: Refusal) -> Self {
         match refusal {
-            Refusal::TaskFinished | Refusal::Unavailable { .. } => Stop::Over,
+            Refusal::TaskFinished | Refusal::Unavailable { .. } | Refusal::Stopping => Stop::Over,
             refusal => Stop::Failed(refusal.to_string()),
         }
     }

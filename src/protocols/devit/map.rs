@@ -589,7 +589,7 @@ pub(super) fn fault(refusal: Refusal, advertised: &str) -> DevitError {
         Refusal::Denied { .. } | Refusal::OnlyWorks(_) => Code::PolicyDenied,
         Refusal::SwitchedOff { .. } | Refusal::TooOften { .. } => Code::ScreenshotDenied,
         Refusal::Busy { .. } | Refusal::Quota { .. } => Code::Busy,
-        Refusal::NotReady { .. } | Refusal::Unavailable { .. } => Code::Internal,
+        Refusal::NotReady { .. } | Refusal::Unavailable { .. } | Refusal::Stopping => Code::Internal,
     };
     DevitError::new(code, text)
 }

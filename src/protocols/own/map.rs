@@ -166,7 +166,7 @@ fn word(refusal: &Refusal) -> (StatusCode, &'static str) {
         Refusal::TooLong { .. } => (StatusCode::PAYLOAD_TOO_LARGE, "too_long"),
         Refusal::Exists { .. } => (StatusCode::CONFLICT, "exists"),
         Refusal::NotReady { .. } => (StatusCode::SERVICE_UNAVAILABLE, "not_ready"),
-        Refusal::Unavailable { .. } => (StatusCode::SERVICE_UNAVAILABLE, "unavailable"),
+        Refusal::Unavailable { .. } | Refusal::Stopping => (StatusCode::SERVICE_UNAVAILABLE, "unavailable"),
     }
 }
 
@@ -572,9 +572,9 @@ pub(super) fn graph(it: GraphState) -> wire::Graph {
     }
 }
 
-pub(super) fn graph_fault(fault: GraphError) -> OwnError {
+pub(super) fn graph_fault(error: GraphError) -> OwnError {
     let not_found = |word, message: String| OwnError::new(StatusCode::NOT_FOUND, word, message);
-    match fault {
+    match error {
         GraphError::Malformed(what) => {
             OwnError::invalid(what).hint("write it as file:Symbol, such as src/auth.ts:Session.renew")
         }
@@ -591,8 +591,6 @@ pub(super) fn graph_fault(fault: GraphError) -> OwnError {
             .hint(format!("maybe {}", names(&alike).join(", "))),
         GraphError::Several(all) => OwnError::new(StatusCode::CONFLICT, "ambiguous", "several symbols have this name")
             .hint(format!("write the whole of one of {}", names(&all).join(", "))),
-        GraphError::Ending => {
-            OwnError::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", "the daemon is shutting down")
-        }
+        GraphError::Ending => fault(Refusal::Stopping),
     }
 }

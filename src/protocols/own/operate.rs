@@ -13,7 +13,7 @@ use provost_api::{endpoints, wire};
 use provost_auth::role;
 use provost_base::{AgentId, HostId, HostRole};
 use provost_domain::view::{AllPasskeys, AllSwitches, KnownAgents, OwedNotices, TaskCounts, Waiting};
-use provost_domain::{OnlyWorks, Principal, Switch, WorkersElsewhere};
+use provost_domain::{OnlyWorks, Principal, Refusal, Switch, WorkersElsewhere};
 
 /// The text for people about a machine that has joined only to work.
 const ONLY_WORKS: &str = "this machine only works for the other hosts: it carries out their tasks, and refuses what only a full host decides";
@@ -142,20 +142,16 @@ impl Handles<endpoints::Stop> for Own {
 /// name gains no right: what is known of agents, and what a person holds back, survives a restart.
 pub(super) async fn order(own: &Own, who: &Principal, order: DaemonCommand) -> Answered<wire::Done> {
     if !who.may(provost_domain::Scope::Operate) {
-        return Err(map::fault(provost_domain::Refusal::OutOfScope {
-            needs: provost_domain::Scope::Operate,
-        }));
+        return Err(map::fault(Refusal::OutOfScope { needs: provost_domain::Scope::Operate }));
     }
     ask_daemon(own, order).await
 }
 
 /// Lets the daemon as a whole carry out a command that needs no right.
 pub(super) async fn ask_daemon(own: &Own, order: DaemonCommand) -> Answered<wire::Done> {
-    let gone =
-        || OwnError::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", "the daemon is shutting down");
     let (reply, done) = oneshot::channel();
-    own.0.orders.send((order, reply)).await.map_err(|_| gone())?;
-    match done.await.map_err(|_| gone())? {
+    own.0.orders.send((order, reply)).await.map_err(|_| map::fault(Refusal::Stopping))?;
+    match done.await.map_err(|_| map::fault(Refusal::Stopping))? {
         Ok(message) => Ok(wire::Done { message }),
         Err(message) => Err(OwnError::new(StatusCode::UNPROCESSABLE_ENTITY, "refused", message)),
     }

@@ -2,15 +2,13 @@
 
 use std::time::{Duration, Instant};
 
-use hyper::StatusCode;
-
 use super::Own;
 use super::handle::{Answered, Call, Handles};
 use super::map::{self, OwnError};
 use provost_api::{endpoints, wire};
 use provost_base::limits::{REPLAY_EVENTS_MAX, REPLAY_LAST, REPLAY_LAST_MAX, REPLAY_MS};
-use provost_domain::WorkerSetting;
 use provost_domain::view::OneWorkerSetting;
+use provost_domain::{Refusal, WorkerSetting};
 use provost_service::RecordedDecision;
 
 /// Returns the rules in force; for a request with its worker's setting, also their decision. The error is a sentence.
@@ -60,10 +58,6 @@ impl Own {
     }
 }
 
-fn ending() -> OwnError {
-    OwnError::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", "the daemon is shutting down")
-}
-
 impl Handles<endpoints::ReplayRules> for Own {
     async fn handle(&self, _call: &Call, body: wire::ReplayRules) -> Answered<wire::RulesReplayed> {
         let last = body.last.unwrap_or(REPLAY_LAST);
@@ -74,7 +68,7 @@ impl Handles<endpoints::ReplayRules> for Own {
             return Err(OwnError::invalid("name ready-made rules as `builtin`, or send rules as `text`"));
         }
         // Only one runs at a time, since each reads a part of the store.
-        let _turn = self.0.replays.acquire().await.map_err(|_| ending())?;
+        let _turn = self.0.replays.acquire().await.map_err(|_| map::fault(Refusal::Stopping))?;
         let until = Instant::now() + Duration::from_millis(REPLAY_MS);
         let provost = &self.0.provost;
         let (found, to) =
@@ -83,7 +77,7 @@ impl Handles<endpoints::ReplayRules> for Own {
         let asked = tokio::task::spawn_blocking(move || {
             (own.0.rules.other)(&body, &found.decisions, until + Duration::from_millis(REPLAY_MS))
         });
-        let told = asked.await.map_err(|_| ending())?;
+        let told = asked.await.map_err(|_| map::fault(Refusal::Stopping))?;
         let told = told.map_err(OwnError::invalid)?;
         Ok(wire::RulesReplayed { from: from + 1, to, late: late || told.late, ..told })
     }

@@ -92,9 +92,8 @@ impl Provost {
     /// [`Refusal::NotReady`] with the system's error.
     pub async fn drop_changes(&self, task: &TaskId) -> Result<(), Refusal> {
         let (artifacts, id) = (self.artifacts(), task.clone());
-        let stopping = || Refusal::Unavailable { why: "the daemon is stopping".into() };
         let removed = tokio::task::spawn_blocking(move || artifacts.discard(&id)).await;
-        removed.map_err(|_| stopping())?.map_err(|err| {
+        removed.map_err(|_| Refusal::Stopping)?.map_err(|err| {
             tracing::error!(%err, %task, "discarded changes cannot be removed from the disk");
             Refusal::NotReady { why: err.to_string().into() }
         })

@@ -184,7 +184,9 @@ impl Provost {
                 let why = format!("its check was denied by rule {}: {}", denial.rule, denial.reason);
                 Err(Stop::Aside(Aside::of_person("check_denied", why)))
             }
-            Err(refusal @ (Refusal::Busy { .. } | Refusal::Unavailable { .. })) => Err(refusal.into()),
+            Err(refusal @ (Refusal::Busy { .. } | Refusal::Unavailable { .. } | Refusal::Stopping)) => {
+                Err(refusal.into())
+            }
             Err(refusal) => Err(not_ok(format!("its check by {worker} does not begin: {refusal}"))),
         }
     }

@@ -154,7 +154,7 @@ impl Provost {
         waiting: &[AskedCheck],
     ) -> Result<Outcome, Refusal> {
         let turn = self.0.merging.acquire().await;
-        let _turn = turn.map_err(|_| Refusal::Unavailable { why: "it is shutting down".into() })?;
+        let _turn = turn.map_err(|_| Refusal::Stopping)?;
         let entry = self.merges().await?.into_iter().find(|it| it.number == number);
         // An entry that was removed or has ended is not merged again.
         match entry.filter(|it| !it.state.is_over()) {

@@ -35,7 +35,7 @@ impl Provost {
             Ok(all.iter().map(of_branch).collect())
         };
         let done = tokio::task::spawn_blocking(work).await;
-        let done = done.map_err(|_| Refusal::Unavailable { why: "it is shutting down".into() })?;
+        let done = done.map_err(|_| Refusal::Stopping)?;
         done.map_err(MergeError::Unknown)
     }
 }

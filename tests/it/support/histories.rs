@@ -175,7 +175,7 @@ impl<'a> Clients<'a> {
         let refused = self.refused.lock().unwrap();
         for (took, says) in refused.iter() {
             // A daemon that was taken for dead begins again, and a request that comes in that moment hears the last sentence.
-            let words = ["shared store", "taken this one for dead", "it is shutting down"];
+            let words = ["shared store", "taken this one for dead", "stopping or starting again"];
             assert!(words.iter().any(|it| says.contains(it)), "{says}");
             let is_unsure = says.contains("not known");
             assert!(is_unsure || *took < REFUSED_WITHIN, "{took:?}: {says}");
