@@ -220,9 +220,8 @@ impl Worker {
             }
             Envelope::Messages => self.take_messages(),
             Envelope::TakeBack(who, given) => self.take_back(&who, given),
-            // They are on record already.
-            Envelope::Repeated | Envelope::Committed => {}
-            Envelope::Wake => self.is_woken(),
+            // They are on record already, or the step has folded what they announce.
+            Envelope::Repeated | Envelope::Committed | Envelope::Wake => {}
             // Views wait for the commit, so that no reader sees state that may still be rolled back.
             Envelope::Look(look) => looks.push(look),
             Envelope::Reader(reply) => {

@@ -25,8 +25,7 @@ impl Worker {
             return self.wait();
         }
         if matches!(first, Some(Envelope::Wake)) {
-            self.is_woken();
-            return self.after();
+            return self.wake(inbox);
         }
         self.welcome();
         self.give_up_waiting(false);
@@ -50,6 +49,17 @@ impl Worker {
             self.index(is_idle);
         }
         self.after()
+    }
+
+    /// Folds what other daemons have committed. If a command waits, its own turn does that, and saves a round trip.
+    fn wake(&mut self, inbox: &Receiver<Envelope>) -> Step {
+        let next = inbox.try_recv().ok();
+        if matches!(next, Some(Envelope::Command { .. })) {
+            self.others.takes_note();
+        } else {
+            self.is_woken();
+        }
+        if next.is_some() { self.step(next, inbox) } else { self.after() }
     }
 
     fn after(&mut self) -> Step {
@@ -117,13 +127,18 @@ impl Worker {
         }
         let mut next = first;
         while let Some(envelope) = next.take() {
-            if !has_begun && !envelope.only_looks() {
-                self.begin();
-                has_begun = true;
+            if matches!(envelope, Envelope::Wake) {
+                // The turn has folded all entries, and the others wait until it ends: a question would cost them a round trip.
+                if has_begun { self.others.takes_note() } else { self.is_woken() }
+            } else {
+                if !has_begun && !envelope.only_looks() {
+                    self.begin();
+                    has_begun = true;
+                }
+                // Statuses acknowledged before this request come before it.
+                self.put_on_record();
+                stop |= self.take_in(envelope, waiting, looks);
             }
-            // Statuses acknowledged before this request come before it.
-            self.put_on_record();
-            stop |= self.take_in(envelope, waiting, looks);
             if waiting.len() + looks.len() + self.receiving.asked() < BATCH_MAX {
                 next = inbox.try_recv().ok();
                 self.went(next.as_ref());

@@ -121,6 +121,11 @@ impl Others {
         self.are_there().then(|| BEAT.saturating_sub(self.looked.elapsed()))
     }
 
+    /// Takes note that the store has announced an entry, which the turn folds.
+    pub(super) fn takes_note(&self) {
+        self.woken.store(false, Ordering::Release);
+    }
+
     /// Checks whether this daemon may go on once its store answers.
     pub(super) fn are_trusted(&self) -> bool {
         !self.distrusts
@@ -420,7 +425,7 @@ impl Worker {
 
     /// Notes that the store has announced a possible new entry.
     pub(super) fn is_woken(&mut self) {
-        self.others.woken.store(false, Ordering::Release);
+        self.others.takes_note();
         if self.store.is_away() || self.broken.is_some() || self.others.is_ahead() {
             return;
         }

@@ -64,6 +64,8 @@ struct Log {
     lost: Option<Lost>,
     is_away: bool,
     wakes: BTreeMap<HostId, Wake>,
+    /// How often a daemon has asked for entries while it had the turn, in which there can be none.
+    asked_in_turn: usize,
 }
 
 /// What a store of one writer does not keep.
@@ -159,6 +161,11 @@ impl SharedLog {
         if let Some((entry, _)) = self.0.log().entries.last_mut() {
             with(entry);
         }
+    }
+
+    /// How often a daemon has asked for new entries in its own turn. Each question would cost all others a round trip.
+    pub fn asked_in_turn(&self) -> usize {
+        self.0.log().asked_in_turn
     }
 
     /// The entries that the log has.
@@ -353,7 +360,8 @@ impl Store for LogStore {
     }
 
     fn catch_up(&mut self, head: Head) -> Result<Behind, StoreError> {
-        let log = self.shared.log();
+        let mut log = self.shared.log();
+        log.asked_in_turn += usize::from(self.has_turn);
         log.answers()?;
         log.behind(head, &mut self.journal)
     }

@@ -131,6 +131,7 @@ async fn many_callers_at_two_hosts_get_each_number_once() {
     fences.dedup();
     assert_eq!((given, fences.len()), (200, 200), "no number is given twice");
     assert!(log.events().iter().zip(1..).all(|(event, n)| event.seq.0 == n), "events are dense");
+    assert_eq!(log.asked_in_turn(), 0, "a turn folds all that a notice announces");
 }
 
 #[tokio::test(flavor = "multi_thread")]
