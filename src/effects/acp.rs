@@ -1,5 +1,5 @@
-//! Speaks the Agent Client Protocol with an agent in its jail: one session, a turn for the task's goal, and a turn for words that
-//! come for the agent meanwhile.
+//! Speaks the Agent Client Protocol with an agent in its jail: one session, a turn for the task's goal, and a turn for the words
+//! that callers say to the agent meanwhile.
 //!
 //! ACP v1, "Prompt turn". The daemon is the client. It offers neither files nor terminals, so that the agent can act only in its
 //! jail; it sets the mode in which the agent asks; and the rules judge each permission request. The
@@ -53,11 +53,11 @@ const RESUMED: &str = "Your process ended in the middle of your work, and was be
 pub(super) struct Ways {
     /// Judges the agent's permission requests; without a judge they are denied.
     pub(super) judge: Option<Judge>,
-    /// Gets the agent's questions answered; without an asker they are declined.
+    /// Puts the agent's questions to people; without an asker they are declined.
     pub(super) asker: Option<Asker>,
-    /// Brings the agent the words that are said to it.
+    /// Brings the agent the words that callers say to it.
     pub(super) steering: Steering,
-    /// Where turns of editors' sessions are kept.
+    /// Keeps the turns of editors' sessions.
     pub(super) outputs: OutputBoard,
 }
 
@@ -80,18 +80,18 @@ pub(super) struct Errand {
     goal: String,
     /// The folder in which the agent works, as the agent sees it.
     folder: String,
-    /// The folder of the workspace that a copy stands for.
+    /// The folder of the workspace; the agent may work in a copy of it.
     stands_for: String,
     model: Option<String>,
     task: Arc<Task>,
-    /// The session to go on with; `None` for a new one.
+    /// The session to continue; `None` for a new one.
     goes_on: Option<String>,
     /// The first task of the session, if the session's home is kept.
     kept: Option<TaskId>,
 }
 
 impl Errand {
-    /// The errand of a task; `None` for a worker that is not spoken to in this protocol.
+    /// Returns the errand of a task; `None` if the worker does not speak this protocol.
     pub(super) fn of(
         profile: &Profile,
         task: &Task,
@@ -108,7 +108,7 @@ impl Errand {
     }
 }
 
-/// Has the whole conversation; afterwards the agent's input is closed.
+/// Carries out the whole conversation, and then closes the agent's input.
 pub(super) async fn converse(
     ours: OurEnd,
     errand: Errand,
@@ -126,13 +126,13 @@ pub(super) async fn converse(
     talk(&mut wire, (&errand, &session), &ways).await?;
     if session.can.close {
         let close = wire.ask("session/close", json!({ "sessionId": session.id }));
-        // It is ended all the same.
+        // The agent is ended in any case.
         let _closed = timeout(CLOSING, close).await;
     }
     Ok(Spoke::Acp)
 }
 
-/// Turn after turn, until nothing waits that was said to the agent. The last turn's end is that of the conversation.
+/// Carries out turn after turn, until no words wait for the agent. The end of the last turn is the end of the conversation.
 async fn talk(wire: &mut Wire, (errand, session): (&Errand, &Session), ways: &Ways) -> Result<(), Untold> {
     let mut prompt = Prompt::goal(&errand.goal);
     loop {
@@ -150,7 +150,7 @@ async fn talk(wire: &mut Wire, (errand, session): (&Errand, &Session), ways: &Wa
 #[derive(Debug)]
 struct Session {
     id: String,
-    /// The mode that was set, and how; `None` where the agent has none.
+    /// The mode that was set, and its option; `None` if the agent has none.
     mode: Option<modes::Chosen>,
     can: Can,
 }
@@ -165,7 +165,7 @@ struct Can {
 }
 
 impl Session {
-    /// As it is put on record.
+    /// Returns the session in the form that the core records.
     fn record(&self, errand: &Errand) -> AgentSession {
         AgentSession {
             id: self.id.as_str().into(),
@@ -200,7 +200,7 @@ async fn begin(wire: &mut Wire, errand: &Errand) -> Result<Session, Untold> {
     };
     let made = open(wire, &hello, errand, &can).await?;
     if errand.goes_on.is_some() {
-        // What was said in earlier runs is in their output.
+        // The words of earlier runs are in the output of those runs.
         wire.forget_updates();
     }
     let Some(id) = errand.goes_on.clone().or_else(|| made["sessionId"].as_str().map(str::to_owned)) else {
@@ -224,7 +224,7 @@ async fn begin(wire: &mut Wire, errand: &Errand) -> Result<Session, Untold> {
     Ok(Session { id, mode, can })
 }
 
-/// Begins a session, or takes up the one that the errand goes on with; what the agent answers.
+/// Begins a session, or continues the session of the errand; returns the agent's answer.
 async fn open(wire: &mut Wire, hello: &Value, errand: &Errand, can: &Can) -> Result<Value, Untold> {
     let mut asked = json!({ "cwd": errand.folder, "mcpServers": [] });
     let method = match &errand.goes_on {
@@ -254,7 +254,7 @@ async fn open(wire: &mut Wire, hello: &Value, errand: &Errand, can: &Can) -> Res
     }
 }
 
-/// Whether an agent that could not go on with a session lists its sessions, and not this one. The list has pages.
+/// Checks whether an agent that could not continue a session lists its sessions, without this one. The list has pages.
 async fn is_forgotten(wire: &mut Wire, folder: &str, id: &str) -> Result<bool, Untold> {
     let mut cursor = Value::Null;
     for _ in 0..ACP_SESSION_PAGES_MAX {
@@ -284,10 +284,10 @@ fn hello() -> Value {
     })
 }
 
-/// Signs in by the way that its entry names, or by a key that the agent has in its environment: neither needs a person.
+/// Signs in by the method that the agent's entry names, or by a key in the agent's environment: neither needs a person.
 async fn sign_in(wire: &mut Wire, hello: &Value, errand: &Errand) -> Result<(), Untold> {
     let methods = hello["authMethods"].as_array().map(Vec::as_slice).unwrap_or_default();
-    // Those of type `terminal` need a person at a terminal.
+    // Methods of the type `terminal` need a person at a terminal.
     let is_own = |it: &&Value| it.get("type").and_then(Value::as_str).is_none_or(|it| it == "agent");
     let ids: Vec<&str> = methods.iter().filter(is_own).filter_map(|it| it["id"].as_str()).collect();
     let is_by_key = |it: &&&str| it.contains("api-key") || it.contains("api_key") || it.contains("apikey");
@@ -308,7 +308,7 @@ async fn sign_in(wire: &mut Wire, hello: &Value, errand: &Errand) -> Result<(), 
     done.map(drop).map_err(|it| it.untold("authenticate"))
 }
 
-/// Why there is no answer.
+/// Returns the reason why the run has no answer.
 fn untold(why: impl AsRef<str>) -> Untold {
     Untold::new(WHOSE, why.as_ref())
 }

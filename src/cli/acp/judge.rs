@@ -378,7 +378,7 @@ pub(super) async fn switch_in_queue(queued: Queued) -> Verdict {
     answered.unwrap_or_else(|| Verdict::Denied("no person has answered it".into()))
 }
 
-/// Checks whether a call's kind says that it writes, and says nothing else.
+/// Checks whether a call only writes: calls that read, run a command or fetch do not count, even if they name a write.
 pub(super) fn is_write(call: &Value) -> bool {
     match acp::kind(call) {
         "read" | "search" | "execute" | "fetch" | "think" | "switch_mode" => false,
