@@ -79,7 +79,7 @@ impl Names {
         Self::with(Some(keys), (Box::new(|_, _| false), Box::new(|_| None), Arc::default()))
     }
 
-    /// Names at a door of no daemon, where no key and no token is known: whoever asks there is a process of this user, and gets no
+    /// Names at a door of no daemon, where no key and no token is known: every caller there is a process of this user, and gets no
     /// name.
     pub fn without_keys() -> Self {
         Self::with(None, (Box::new(|_, _| false), Box::new(|_| None), Arc::default()))

@@ -452,8 +452,8 @@ impl Tasks {
         self.by_share.get(share).copied().unwrap_or(0)
     }
 
-    /// How deep a new delegation by this agent would lie: below the tasks that it works on, under whatever name. What it has
-    /// asked for itself does not lie above it.
+    /// Returns the depth of a new delegation by this agent: one below the deepest task that it works on, under any of its
+    /// names. Tasks that the agent itself has asked for do not count.
     pub(super) fn depth_below(&self, who: &Principal) -> u32 {
         self.worked_on(who).map(|task| task.depth.saturating_add(1)).max().unwrap_or(0)
     }

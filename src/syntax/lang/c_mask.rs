@@ -102,7 +102,7 @@ impl Masking<'_> {
         let (Some(first), Some(last)) = (self.tokens.get(from), self.tokens.get(to)) else { return };
         let range = first.start..last.end;
         self.blank(range.start as usize..range.end as usize);
-        // What begins and ends a part of a file, or says something of a class, is none of the definition below it.
+        // A macro that begins or ends a part of a file, or describes a class, is no part of the definition below it.
         let text = self.word(from);
         if !["BEGIN", "END", "DECLS", "NAMESPACE", "Q_"].iter().any(|it| text.contains(it)) {
             self.macros.push(range);
@@ -193,7 +193,7 @@ impl Masking<'_> {
             let token = self.tokens[at];
             match token.kind {
                 Kind::Directive => match directive(self.source, token) {
-                    // What is deeper counts as a part of the condition around it.
+                    // A deeper condition counts as a part of the condition around it.
                     Word::If if open.len() >= CONDITIONS_MAX || around.len() >= BRACKETS_MAX => beyond += 1,
                     Word::Else | Word::End if beyond > 0 => {
                         beyond -= usize::from(matches!(directive(self.source, token), Word::End));
