@@ -223,7 +223,7 @@ struct Desk {
     folder: tempfile::TempDir,
 }
 
-/// What a command said.
+/// The output and the exit code of a command.
 struct Said {
     code: Option<i32>,
     out: String,

@@ -1,5 +1,4 @@
-//! What a daemon does where there is little: few descriptors, threads or address space, or a store that
-//! cannot be read.
+//! A daemon that lacks something: few descriptors, threads or address space, or a store that cannot be read.
 
 use std::io::Write as _;
 use std::os::fd::OwnedFd;

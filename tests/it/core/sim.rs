@@ -44,7 +44,7 @@ struct Sim {
 #[derive(Default, PartialEq, Debug)]
 struct Tally(BTreeMap<&'static str, u64>);
 
-/// What should be true, kept apart from the core and fed with what it says.
+/// The expected state, kept apart from the core and fed with its answers.
 struct Model {
     folded: State,
     finished: BTreeMap<TaskId, Arc<Task>>,
@@ -333,7 +333,7 @@ impl Sim {
         self.check(None, &Ok(None));
     }
 
-    /// What a kill and a start leave: the fold of everything stored.
+    /// Replaces the state by the one that a kill and a start leave: the fold of everything stored.
     fn restart(&mut self) {
         let settings = self.core.state().settings.clone();
         let mut fresh = State::new(settings);

@@ -7,7 +7,7 @@ use crate::support::loopback_client::Http;
 use crate::support::wit_client::{self, Wit};
 use crate::support::{Daemon, Reply, World, eventually};
 
-/// What is tried, and whether it was let in.
+/// An attempt, and whether the door let it in.
 type Tried = (&'static str, bool);
 
 /// Everything that the doors offer to somebody who says this name.

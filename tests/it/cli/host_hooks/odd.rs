@@ -1,4 +1,4 @@
-//! What a hook makes of what no host should say, and of a daemon that is not there.
+//! A hook's answers to messages that no host should send, and without a daemon.
 
 use std::fs;
 use std::os::unix::fs::symlink;

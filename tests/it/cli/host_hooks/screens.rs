@@ -89,7 +89,7 @@ fn opened(world: &World, session: &str) -> Value {
     told
 }
 
-/// What a session writes is another file than what the others write.
+/// Has a session write a file that no other session writes.
 fn in_a_file(mut told: Value, file: &str) -> Value {
     let text = format!("*** Begin Patch\n*** Add File: {file}\n+x\n*** End Patch");
     told["tool_input"]["command"] = json!(text);

@@ -88,7 +88,7 @@ impl Sim {
         self.say(&host(), EndApply { apply, by, applied: 1, skipped: 0, errors: 0, broken_off: false })
     }
 
-    /// What a start finds of them, and the numbers given until then.
+    /// Sets the jobs and applies that a start finds, and the numbers given until then.
     pub(super) fn restore_deeds(&self, fresh: &mut State) {
         fresh.counters = self.model.folded.counters;
         fresh.jobs = self.model.folded.jobs.clone();

@@ -1,5 +1,5 @@
-//! What users of editors' plugins get to see: plugins show an error, a difference, a status and a list of
-//! files, and nothing else of what they are told. Real agents in the real jail.
+//! The texts that users of editors' plugins see: plugins show an error, a difference, a status and a list of files, and
+//! no other member of the messages. Real agents in the real jail.
 
 use std::os::unix::fs::PermissionsExt as _;
 

@@ -132,7 +132,7 @@ impl Replay {
     }
 }
 
-/// What the document says differs: the rows of its table.
+/// Returns the differences that the document lists: the rows of its table.
 fn documented() -> BTreeSet<String> {
     let text = fs::read_to_string(project_root().join("docs/protocols/agent-protocol.md")).unwrap();
     let (_, table) = text.split_once("<!-- recorded answers that differ -->").unwrap();

@@ -39,7 +39,7 @@ fn received(n: u64) -> Received {
     Received { at: Timestamp(1_700_000_000_000), who: who("feat-aa"), post: blocked(n) }
 }
 
-/// What a message of [`blocked`] says.
+/// Returns the text of a message of [`blocked`].
 fn step(post: &Post) -> Option<&str> {
     if let Post::Blocked { needs, .. } = post { Some(needs) } else { None }
 }

@@ -44,7 +44,7 @@ fn asked(world: &World) -> usize {
     fs::read_to_string(world.path("asked")).unwrap_or_default().lines().count()
 }
 
-/// What was last told of an agent's files, whoever told it.
+/// Returns the newest report about an agent's files, from any sender.
 fn told(broker: Http, agent: &str) -> Vec<String> {
     let log = broker.get("/log?since=0").json();
     let entries = log["entries"].as_array().unwrap().clone();

@@ -28,7 +28,7 @@ fn doors(world: &World) -> [Taking; 2] {
     ]
 }
 
-/// What is on record.
+/// Returns the journal as text.
 fn record(world: &World) -> String {
     let output = world.command(&["log", "--json"]).output().unwrap();
     assert!(output.status.success(), "{output:?}");

@@ -65,7 +65,7 @@ fn taken(group: &str) -> Vec<Taken> {
     }
 }
 
-/// What was recorded of a group, with our numbers.
+/// The recording of a group, with Provost's numbers.
 pub(super) struct Shifted {
     /// Recorded numbers, and which they are here.
     numbers: BTreeMap<u64, u64>,
