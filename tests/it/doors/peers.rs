@@ -1,4 +1,4 @@
-//! Who is at the other end of a socket, as the kernel tells it.
+//! The process at the other end of a socket, by the kernel's data.
 
 use std::fs;
 use std::io::{self, Read as _};

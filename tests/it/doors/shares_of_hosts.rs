@@ -1,5 +1,5 @@
-//! What is everybody's, asked for as a host of agents and as an editor: a tree of processes has one share of
-//! it at all doors together, under all of its names and with tokens that it has had made for itself.
+//! Shared resources, requested as a host of agents and as an editor: a tree of processes has one share of them at all
+//! doors together, under all of its names and with tokens that it has had made for itself.
 
 use std::process::{Command, Stdio};
 

@@ -4,7 +4,7 @@ use std::fs;
 
 use crate::support::source::{files, project_root};
 
-/// What makes markup or code of text, by its names in scripts.
+/// Names in scripts that make markup or code of text.
 const MAKES_MARKUP: [&str; 14] = [
     "innerHTML",
     "outerHTML",

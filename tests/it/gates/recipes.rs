@@ -10,7 +10,7 @@ use crate::support::source::{files, project_root};
 
 const DOCUMENT: &str = "docs/contributing.md";
 const EXAMPLES: &str = "tests/recipes/";
-/// What is added in one place, or in a table that has tests of its own.
+/// Additions in one place, or in a table that has tests of its own.
 const WITHOUT_RECIPE: [&str; 2] = ["a dependency", "a command"];
 
 /// A recipe of the document: its heading, and its files in order, where `<word>` stands for a part of a name.
@@ -158,7 +158,7 @@ fn each_step_that_the_compiler_asks_for_is_left_out_once() {
     assert_eq!(untried(&recipes, &without).len(), 2);
 }
 
-/// What git says against applying a patch to the sources as they are.
+/// Returns git's objections to a patch on the sources as they are.
 fn misfit(patch: &str) -> Option<String> {
     let root = project_root();
     // The sources may lie without their repository in a folder of another one.

@@ -1,4 +1,4 @@
-//! What stays read-only, or out of sight, inside of a workspace that can be written.
+//! Files that stay read-only, or out of sight, inside of a workspace that can be written.
 
 use std::fs;
 use std::os::unix::fs::symlink;

@@ -13,7 +13,7 @@ use tokio_rustls::rustls::{self, ServerConfig};
 use crate::support::webserver::Server;
 use crate::support::{Client, Daemon, World};
 
-/// What must not be found anywhere.
+/// The secret, which no test may find anywhere.
 const VALUE: &str = "sk-test-0123456789abcdef-NEVER-SEEN";
 
 fn provost(world: &World, args: &[&str], input: &str) -> Output {

@@ -1,4 +1,4 @@
-//! What scripts over the core are written with: callers, rules by the goal's first word, and the time by hand.
+//! The parts of scripts over the core: callers, rules by the goal's first word, and the time by hand.
 
 use std::sync::Arc;
 

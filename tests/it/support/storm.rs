@@ -177,7 +177,7 @@ impl Storm {
         }
     }
 
-    /// What the store is to write next.
+    /// Returns the next batch for the store.
     pub(crate) fn batch(&mut self) -> Outbox {
         self.seen = (0, 0);
         std::mem::take(&mut self.out)

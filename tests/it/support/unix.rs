@@ -32,7 +32,7 @@ pub(super) fn init_repository(path: &Path) {
     assert!(git.success());
 }
 
-/// What a program of the world whose folder this is knows of its surroundings.
+/// Sets the environment of a program of the world that has this folder.
 pub(super) fn environment(command: &mut Command, world: &Path, home: &Path) {
     command
         .env("PATH", "/usr/local/bin:/usr/bin:/bin")

@@ -35,7 +35,7 @@ pub(super) fn init_repository(path: &Path) {
     std::fs::write(path.join(r".git\HEAD"), "ref: refs/heads/main\n").unwrap();
 }
 
-/// What a program of the world whose folder this is knows of its surroundings.
+/// Sets the environment of a program of the world that has this folder.
 pub(super) fn environment(command: &mut Command, _world: &Path, home: &Path) {
     for name in ["SystemRoot", "SystemDrive", "PATH", "TEMP", "TMP", "ComSpec"] {
         command.envs(std::env::var_os(name).map(|value| (name, value)));

@@ -1,8 +1,8 @@
 //! Recorded answers of git-paw's own broker, asked of ours, each group on a fresh daemon.
 //!
-//! What clients look at holds to the letter, but for members that are ours. What differs is listed in
-//! `docs/protocols/broker.md`, with its reason: no more, and no less. Numbers that are others because of one
-//! of these are compared with what they have to be then.
+//! The members that clients read are the same to the letter, except for Provost's own members. The differences are
+//! listed in `docs/protocols/broker.md`, with their reasons: no more, and no less. Numbers that differ because of one
+//! of these are compared with the numbers that they have to be then.
 
 mod shifted;
 

@@ -1,8 +1,7 @@
 //! Pages in a real browser that do their worst against the doors over loopback HTTP: nothing of it reaches
 //! the core.
 //!
-//! What a page sends is in `fixtures/browser/hostile.html`: every way that a browser offers, to every route
-//! that there is.
+//! The page's requests are in `fixtures/browser/hostile.html`: every way that a browser offers, to every route.
 
 mod attacks;
 

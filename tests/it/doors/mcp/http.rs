@@ -11,7 +11,7 @@ use crate::support::rules::{ALLOW, ASK};
 use crate::support::waits::stays;
 use crate::support::{World, eventually};
 
-/// What came back: the status, the session, and the messages.
+/// An answer: the status, the session, and the messages.
 struct Reply {
     status: u16,
     session: Option<String>,

@@ -1,4 +1,4 @@
-//! What a host has begun under a name ends with its proof of that name: subscriptions, sessions, and
+//! Everything that a host has begun under a name ends with its proof of that name: subscriptions, sessions, and
 //! questions that wait.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -100,7 +100,7 @@ fn until(stream: &mut BufReader<TcpStream>, what: &str) -> String {
     all
 }
 
-/// What comes until the other end has closed.
+/// Reads until the other end has closed.
 fn rest(mut stream: BufReader<TcpStream>) -> String {
     let mut all = String::new();
     stream.read_to_string(&mut all).unwrap();

@@ -1,4 +1,4 @@
-//! What hosts look at and are told of: resources, notices of change, prompts.
+//! Resources, notices of change and prompts for hosts.
 
 use serde_json::{Value, json};
 

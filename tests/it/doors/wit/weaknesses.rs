@@ -1,6 +1,6 @@
-//! What was shown of wit's own daemon to go wrong, tried on ours. Each test says which of those failures it
-//! is about: W1 to W17 and W19 of the list that the door was built to. W6 is the threat model's, W14 and W17
-//! are also `door.rs`'s, W12 `vectors.rs`'s; W18 and W20 are not behaviour.
+//! Failures that were shown of wit's own daemon, tried on Provost. Each test names the failure that it is about: W1 to
+//! W17 and W19 of the list that the door was built to. W6 is the threat model's, W14 and W17 are also `door.rs`'s, W12
+//! `vectors.rs`'s; W18 and W20 are not behaviour.
 
 use std::fs;
 use std::os::unix::fs::symlink;

@@ -13,7 +13,7 @@ use super::table;
 use super::world::is_marked;
 use crate::support::World;
 
-/// What is tried on the file `f` and on the setting `.vscode/tasks.json`, both with a second name outside.
+/// The attempts on the file `f` and on the setting `.vscode/tasks.json`, both with a second name outside.
 const ATTEMPTS: [(&str, &str); 8] = [
     ("shared.append", "echo x >> f"),
     ("shared.truncate", ": > f"),

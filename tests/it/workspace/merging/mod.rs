@@ -93,7 +93,7 @@ pub(super) fn branch(
     commit
 }
 
-/// What a branch names.
+/// Returns the commit that a branch names.
 pub(super) fn tip(world: &World, name: &str) -> String {
     well(&world.repo(), &["rev-parse", &format!("refs/heads/{name}")]).trim().to_owned()
 }

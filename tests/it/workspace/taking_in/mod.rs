@@ -28,7 +28,7 @@ pub(super) fn world(files: &[(&str, &str)], more: &str) -> World {
     world
 }
 
-/// What a command said, by its exit code.
+/// Returns the output of a command, which has to end with this exit code.
 pub(super) fn ran(world: &World, args: &[&str], code: i32) -> String {
     let done = world.command(args).output().unwrap();
     let said = String::from_utf8([done.stdout, done.stderr].concat()).unwrap();
@@ -36,7 +36,7 @@ pub(super) fn ran(world: &World, args: &[&str], code: i32) -> String {
     said
 }
 
-/// What it wrote to standard output alone.
+/// Returns the command's standard output alone.
 pub(super) fn printed(world: &World, args: &[&str]) -> String {
     let done = world.command(args).output().unwrap();
     assert!(done.status.success(), "{args:?}: {done:?}");
