@@ -26,7 +26,7 @@ struct Storm {
     dice: Dice,
     now: Timestamp,
     out: Outbox,
-    /// What was stored, applied to an empty state.
+    /// The stored changes, applied to an empty state.
     folded: State,
     tickets: BTreeMap<String, Vec<(Ticket, AcquireLock)>>,
     newest: Fence,

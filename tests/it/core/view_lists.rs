@@ -22,7 +22,7 @@ fn waiter(symbol: &str, agent: &str) -> Value {
     json!({ "symbol": symbol, "agent": agent, "since": SINCE, "until": UNTIL })
 }
 
-/// Returns the words of a row about its place.
+/// Returns a row's place in words: the path to it, its name, and its state.
 fn place(rows: &Rows, n: usize) -> (String, String, String) {
     let row = &rows.rows[n];
     let Cell::State(word) = &row.cells[0] else { panic!("{row:?}") };

@@ -35,7 +35,7 @@ fn value(text: &str, sample: &str) -> Option<f64> {
     Some(line.rsplit_once(' ').unwrap().1.parse().unwrap())
 }
 
-/// Returns the text of a path as soon as the condition holds; the daemon keeps answers for a quarter of a second.
+/// Returns the metrics as text as soon as the condition holds; the daemon keeps answers for a quarter of a second.
 fn told(http: Http, what: &str, is_so: impl Fn(&str) -> bool) -> String {
     until_some(what, || Some(text(http)).filter(|it| is_so(it)))
 }

@@ -1,5 +1,5 @@
-//! What the published server gets wrong, one test for each that is not tried elsewhere. By their numbers in
-//! the list of weaknesses, these are tried elsewhere:
+//! Mistakes of the published server, one test for each that is not tried elsewhere. By their numbers in the list of
+//! weaknesses, these are tried elsewhere:
 //!
 //! 2, state lost at a restart: `door.rs`, `a_crash_loses_nothing_that_was_answered`. 3, every interface, and
 //! 4, any name and page: `loopback/admission.rs`, `loopback/peers.rs`, `loopback/browser.rs`. 5, forged

@@ -1,5 +1,5 @@
-//! What was shown of git-paw's own broker to go wrong, tried on ours. Each test says which of those failures
-//! it is about: 1 to 19 of the list that the door was built to. These are tried elsewhere:
+//! Failures that were shown of git-paw's own broker, tried on Provost's. Each test names the failure that it is about:
+//! 1 to 19 of the list that the door was built to. These are tried elsewhere:
 //!
 //! | | |
 //! |---|---|
