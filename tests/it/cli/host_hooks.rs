@@ -1,5 +1,5 @@
-//! Hooks of agents' hosts, called as the hosts call them: by the command in their own configuration, with
-//! what their documentation says that they are told.
+//! Hooks of agents' hosts, called as the hosts call them: by the command in their own configuration, with the messages
+//! in their documentation.
 
 mod afterwards;
 mod backslash;
@@ -339,7 +339,7 @@ struct Server {
 }
 
 impl Server {
-    /// One of which the host takes the lock of a symbol by a call.
+    /// A host that takes the lock of a symbol by a call.
     fn that_locks(world: &World, session: Option<&str>, meta: &Value) -> Self {
         Self::of("host", world, session, meta)
     }

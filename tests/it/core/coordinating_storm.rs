@@ -1,4 +1,4 @@
-//! Storms of locks, intents and contracts, by seed, against what must hold whatever happens.
+//! Storms of locks, intents and contracts, by seed, against rules that must hold in every order of events.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! Storms of every verb over the core, by seed, against a model of what must hold whatever happens.
+//! Storms of every verb over the core, by seed, against a model of rules that must always hold.
 
 mod carried;
 mod deeds;
@@ -229,7 +229,7 @@ impl Sim {
         }
     }
 
-    /// An id once more: by the same caller, with other content, or by somebody else.
+    /// An id once more: by the same caller, with other content, or by another caller.
     fn repeat(&mut self) {
         if self.model.orders.is_empty() {
             return;

@@ -1,4 +1,4 @@
-//! Inboxes at rest: whoever is forgotten leaves a large one behind, and nobody waits until it is gone.
+//! Inboxes at rest: a forgotten agent leaves a large one behind, and no caller waits until it is gone.
 
 use std::path::Path;
 use std::time::Duration;

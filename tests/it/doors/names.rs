@@ -28,7 +28,7 @@ fn ok(world: &World, args: &[&str]) -> String {
     text.trim().to_owned()
 }
 
-/// Whether an answer says that the name is somebody's.
+/// Checks whether an answer says that the name belongs to another agent.
 fn is_kept_out((status, body): &(u16, Value)) -> bool {
     *status == 403 && body["error"] == "reserved"
 }

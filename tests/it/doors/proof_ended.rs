@@ -156,7 +156,7 @@ fn a_long_poll_of_an_inbox_ends_when_its_name_becomes_somebodys() {
     assert!(!answer.contains("secret words"), "{answer}");
 }
 
-/// A connection of an editor's that has asked for something, and so is told of background tasks.
+/// A connection of an editor that has sent a request, and so gets news of background tasks.
 fn editor(world: &World, token: Option<&str>) -> Socket {
     let http = Http::a6s(world);
     let request = handshake(http.port);

@@ -1,4 +1,4 @@
-//! Metrics and health over HTTP: what is told to who proves nothing, and how little that is.
+//! Metrics and health over HTTP: the facts that a reader without any proof gets, and how few they are.
 
 use std::collections::BTreeSet;
 use std::io::Write as _;

@@ -45,7 +45,7 @@ fn run(world: &World, args: &[&str], at_a_terminal: bool) -> (usize, u64, Value,
     (taken, said["status"].as_u64().unwrap(), said["said"].clone(), said["again"].clone())
 }
 
-/// One tree takes its share and no more, and somebody at a terminal has a share of their own.
+/// One tree takes its share and no more, and a person at a terminal has a share of their own.
 fn has_one_share(world: &World, way: &str, kind: &str, most: usize) {
     let address = match way {
         "http" => Http::mcp(world).port.to_string(),

@@ -1,4 +1,4 @@
-//! The sources of the page for people: whatever comes from the daemon is put in as text, and nothing is loaded from elsewhere.
+//! The sources of the page for people: all data from the daemon are inserted as text, and nothing is loaded from elsewhere.
 
 use std::fs;
 

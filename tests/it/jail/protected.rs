@@ -338,7 +338,7 @@ async fn a_protected_file_that_is_replaced_from_outside_ends_the_worker() {
     }
 }
 
-/// Says how each try to connect has ended, until it is told to stop.
+/// Reports how each try to connect has ended, until its input says to stop.
 const CALLER: &str = "
 import os, socket, time
 def tried():

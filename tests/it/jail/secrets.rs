@@ -102,7 +102,7 @@ def ask(path, key=None, method='GET', url=None, more={}):
     except OSError as e: return type(e).__name__
 "#;
 
-/// Reads whatever a worker can read of itself and its world.
+/// Reads everything that a worker can read of itself and its world.
 const LOOK_EVERYWHERE: &str = r#"
 import os
 found = [repr(dict(os.environ))]

@@ -70,7 +70,7 @@ fn counted(set: &Set, task: &Value, before: usize) {
     assert!(is_counted, "what is counted is not what was claimed: {seen:#}");
 }
 
-/// A run that waits for its model is cancelled, and nothing of it is left.
+/// A run that waits for its model is cancelled, and no process or file of it is left.
 #[track_caller]
 fn is_cancelled(program: Program) {
     let set = Set::up(program, &[], &[]);

@@ -78,7 +78,7 @@ impl Desk {
         answer
     }
 
-    /// Files and folders of the workspace besides git's, to see that nothing was left.
+    /// Returns the files and folders of the workspace except git's, to check that none was left.
     pub(crate) fn files(&self) -> Vec<String> {
         let mut found = Vec::new();
         walk(&self.world.repo(), "", &mut found);

@@ -106,7 +106,7 @@ impl<'a> Clients<'a> {
         });
     }
 
-    /// Takes locks until it is told to end.
+    /// Takes locks until the test ends it.
     fn work(&self) {
         while !self.ends.load(Ordering::Relaxed) {
             if !self.take() {

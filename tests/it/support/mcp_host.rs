@@ -104,7 +104,7 @@ impl Host {
         self.next
     }
 
-    /// The next message of the server, whatever it is.
+    /// Returns the next message of the server, of any kind.
     pub(crate) fn read(&mut self) -> Value {
         let mut line = String::new();
         assert_ne!(self.from.read_line(&mut line).unwrap(), 0, "the server has gone");

@@ -429,7 +429,7 @@ impl Drop for Server {
     }
 }
 
-/// A socket in front of a server's, which passes everything on, and loses what goes one way or both when it is told to. A connection that has
+/// A socket in front of a server's, which passes everything on, and drops one direction or both when a test says so. A connection that has
 /// lost something never speaks again in that direction.
 pub(crate) struct Between {
     dir: TempDir,

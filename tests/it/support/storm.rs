@@ -1,4 +1,4 @@
-//! A seeded storm of commands through the real core, for everything that has to hold whatever happens.
+//! A seeded storm of commands through the real core, for every rule that always has to hold.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

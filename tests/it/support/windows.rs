@@ -57,7 +57,7 @@ pub(super) fn find_socket(world: &Path, name: &str) -> Option<PathBuf> {
     pipes.next().map(PathBuf::from)
 }
 
-/// There is no signal that would reach it alone; whoever wants an end in order uses `provost down`.
+/// There is no signal that would reach it alone; a test that wants an orderly end uses `provost down`.
 pub(super) fn terminate(child: &Child) {
     panic!("process {} is to be ended with `provost down`", child.id());
 }

@@ -197,7 +197,7 @@ fn last_words_of_programs_are_explained_with_the_next_step() {
     }
 }
 
-/// A Node that is older than the package asks for is told when the program is added, and after a failure.
+/// `agent add` reports a Node that is older than the package requires, and `agent try` does after a failure.
 #[test]
 fn a_node_that_is_too_old_is_told() {
     let world = world();

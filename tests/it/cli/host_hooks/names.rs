@@ -168,7 +168,7 @@ fn where_nobody_sits_the_wait_is_short_and_the_answer_says_so() {
     assert!(decision["message"].as_str().unwrap().contains("no person sits at this host"), "{decision}");
 }
 
-/// Calls of a host over HTTP, of which nobody has said a name.
+/// Calls of a host over HTTP that has given no name.
 struct OverHttp<'a>(&'a World);
 
 impl OverHttp<'_> {

@@ -50,7 +50,7 @@ impl Codex {
         (script, number().unwrap())
     }
 
-    /// The process in the background: it calls the hooks that it is told.
+    /// The process in the background: it calls the hooks of its orders.
     fn server(&self, world: &World) -> Running {
         let like = world.command(&[]);
         let mut server = Command::new("setsid");

@@ -217,7 +217,7 @@ fn messages_reach_a_session_over_http_and_a_subagent_whose_turn_ends_once() {
     assert!(said["reason"].as_str().unwrap().contains("a third"), "{said}");
 }
 
-/// A session that waits for its person is told of at once, and no longer than it waits.
+/// A session that waits for its person is shown at once, and only as long as it waits.
 #[test]
 fn a_notification_over_http_says_at_once_who_needs_its_person() {
     let world = world("");

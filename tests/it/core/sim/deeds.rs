@@ -1,4 +1,4 @@
-//! Jobs and applies in the storm: each is owed from its beginning to its end, whatever happens in between.
+//! Jobs and applies in the storm: each is owed from its beginning to its end, through all events in between.
 
 use provost::base::{ApplyId, DaemonId, JobId, RepoPath};
 use provost::domain::command::{ApplyFiles, CancelJob, EndApply, EndJob, MoveJob, OpenJob};

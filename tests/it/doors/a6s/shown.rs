@@ -133,7 +133,7 @@ fn action<'a>(preview: &'a Value, path: &str) -> &'a str {
     row(preview, path)["action"].as_str().unwrap()
 }
 
-/// Begins something; by what it is told when it is over.
+/// Begins some work; returns the id that its events have.
 fn begin(socket: &mut Socket, method: &str, steps: &str) -> String {
     let ask = json!({ "agentType": "coder-ai", "task": format!("Please.\n{steps}") });
     let begun = socket.result(method, &ask);

@@ -126,7 +126,7 @@ fn work_trees_agents_and_branches_may_come_later() {
     eventually("the others are still seen", || told(broker, "feat-other").len() == 2);
 }
 
-/// A pointer that somebody has bent to a folder of their own, which names another branch and other programs.
+/// A pointer that an agent has changed to a folder of its own, which names another branch and other programs.
 fn bend(world: &World, tree: &Path, to: &str) {
     let fake = world.path("fake");
     fs::create_dir(&fake).unwrap();

@@ -1,5 +1,4 @@
-//! Pages in a real browser that do their worst against the doors over loopback HTTP: nothing of it reaches
-//! the core.
+//! Pages in a real browser that do their worst against the doors over loopback HTTP: none of that reaches the core.
 //!
 //! The page's requests are in `fixtures/browser/hostile.html`: every way that a browser offers, to every route.
 

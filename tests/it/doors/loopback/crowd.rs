@@ -55,7 +55,7 @@ fn is_closed(mut connection: &TcpStream) -> bool {
     }
 }
 
-/// As many connections as these in use, of which the door says that there may be no further one.
+/// This many connections in use; then the door refuses a further one.
 fn filled(door: Http, path: &str, count: usize) -> Vec<TcpStream> {
     let (mut held, mut refusals) = (Vec::new(), 0);
     let full = within(Duration::from_secs(40), || {

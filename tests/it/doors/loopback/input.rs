@@ -35,7 +35,7 @@ fn record(world: &World) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// One sentence of the door's, and nothing of its inside.
+/// Checks that an answer is one sentence of the door, without details of its inside.
 fn is_a_sentence(answer: &Answer) -> bool {
     let text = String::from_utf8(answer.body.clone()).unwrap();
     let inside = ["panicked", "src/", ".rs:", "stack", "    at ", "backtrace", "sqlite"];

@@ -1,4 +1,4 @@
-//! Hosts that can ask whoever sits there: forms and pages, what counts and what does not.
+//! Hosts that can ask their person: forms and pages, which answers count and which do not.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Hosts over HTTP: both eras at one address, each request as whoever has sent it, and the page for people.
+//! Hosts over HTTP: both eras at one address, each request as its own sender, and the page for people.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;

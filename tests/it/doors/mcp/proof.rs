@@ -27,7 +27,7 @@ fn revoke(world: &World) {
     assert!(ended.status.success(), "{ended:?}");
 }
 
-/// Something that everybody is told who has asked for it.
+/// An event that every subscriber gets.
 fn change(world: &World) {
     assert!(apart(&world.command(&["lock", "--as", "bob", "README.md", "--ttl", "60s"])).status.success());
 }
@@ -71,7 +71,7 @@ fn a_subscription_over_standard_input_ends_with_the_token_that_it_was_made_with(
     assert!(old.told.iter().all(|it| it["method"] != HEARD), "{:?}", old.told);
 }
 
-/// One request over HTTP, the connection of which is open still.
+/// One request over HTTP, whose connection is still open.
 fn open(world: &World, verb: &str, headers: &[(&str, &str)], body: &Value) -> BufReader<TcpStream> {
     let http = Http::mcp(world);
     let mut all = vec![

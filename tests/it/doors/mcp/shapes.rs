@@ -196,7 +196,7 @@ fn every_answer_is_what_its_schema_says_to_the_official_clients() {
     }
 }
 
-/// Every schema of the tools that a host is told of.
+/// Every schema of the tools that a host gets.
 fn schemas(host: &mut Host) -> Vec<(String, Value)> {
     let tools = host.ask("tools/list", json!({}))["tools"].clone();
     let each = tools.as_array().unwrap().iter().flat_map(|tool| {

@@ -1,4 +1,4 @@
-//! Agents who coordinate at the wit door: who gets a lock and when, what intents and contracts are told.
+//! Agents who coordinate at the wit door: which agent gets a lock and when, and the messages about intents and contracts.
 
 use std::fs;
 use std::io::Write as _;

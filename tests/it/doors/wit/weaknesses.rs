@@ -22,7 +22,7 @@ fn memory(daemon: &Daemon) -> u64 {
     line.trim().trim_end_matches(" kB").parse().unwrap()
 }
 
-/// A file of so many functions, each of which calls the next.
+/// A file of this many functions; each one calls the next.
 fn functions(count: usize) -> String {
     let one = |it: usize| {
         format!("export function f{it}(a: string, b: number): boolean {{\n  return f{}(a, b);\n}}\n", it + 1)

@@ -63,9 +63,9 @@ pub(super) struct Facts {
 
 /// The intruder's knowledge of itself, before it begins.
 pub(super) struct Own {
-    /// Whatever started it.
+    /// The process that started it.
     pub(super) parent: i32,
-    /// Descriptors that it was left with besides the three.
+    /// Descriptors that it has in addition to the three standard ones.
     pub(super) descriptors: Vec<String>,
 }
 

@@ -1,4 +1,4 @@
-//! Applies at the same time of which each brings one part of what a single apply does not bring.
+//! Simultaneous applies that each bring one part of a whole that a single apply does not bring.
 
 use std::sync::Barrier;
 

@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use crate::support::World;
 
-/// An agent that runs what it is told as a shell script, in a private copy.
+/// An agent that runs its prompt as a shell script, in a private copy.
 pub(super) const AGENT: &str = "[[agent]]\nid = \"coder\"\ncommand = [\"/bin/sh\"]\n";
 
 /// A world with that agent, and with these files in its repository.

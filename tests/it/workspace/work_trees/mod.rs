@@ -16,7 +16,7 @@ use serde_json::Value;
 
 use crate::support::World;
 
-/// An agent that runs what it is told as a shell script, and may read the programs that it finds.
+/// An agent that runs its prompt as a shell script, and may read the programs that it finds.
 pub(super) const AGENT: &str = "[[agent]]\nid = \"coder\"\ncommand = [\"/bin/sh\"]\nmax_parallel = 4\n";
 
 /// A world with that agent, a person who is known to git, and a first commit with these files.
