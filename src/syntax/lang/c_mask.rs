@@ -193,7 +193,7 @@ impl Masking<'_> {
             let token = self.tokens[at];
             match token.kind {
                 Kind::Directive => match directive(self.source, token) {
-                    // A deeper condition counts as a part of the condition around it.
+                    // What is deeper counts as a part of the condition around it.
                     Word::If if open.len() >= CONDITIONS_MAX || around.len() >= BRACKETS_MAX => beyond += 1,
                     Word::Else | Word::End if beyond > 0 => {
                         beyond -= usize::from(matches!(directive(self.source, token), Word::End));

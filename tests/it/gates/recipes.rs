@@ -10,7 +10,7 @@ use crate::support::source::{files, project_root};
 
 const DOCUMENT: &str = "docs/contributing.md";
 const EXAMPLES: &str = "tests/recipes/";
-/// Additions in one place, or in a table that has tests of its own.
+/// What is added in one place, or in a table that has tests of its own.
 const WITHOUT_RECIPE: [&str; 2] = ["a dependency", "a command"];
 
 /// A recipe of the document: its heading, and its files in order, where `<word>` stands for a part of a name.
