@@ -91,7 +91,7 @@ pub(super) struct Errand {
 }
 
 impl Errand {
-    /// Returns the errand of a task; `None` if the worker does not speak this protocol.
+    /// The errand of a task; `None` for a worker that is not spoken to in this protocol.
     pub(super) fn of(
         profile: &Profile,
         task: &Task,
@@ -132,7 +132,7 @@ pub(super) async fn converse(
     Ok(Spoke::Acp)
 }
 
-/// Carries out turn after turn, until no words wait for the agent. The end of the last turn is the end of the conversation.
+/// Turn after turn, until nothing waits that was said to the agent. The last turn's end is that of the conversation.
 async fn talk(wire: &mut Wire, (errand, session): (&Errand, &Session), ways: &Ways) -> Result<(), Untold> {
     let mut prompt = Prompt::goal(&errand.goal);
     loop {
@@ -165,7 +165,7 @@ struct Can {
 }
 
 impl Session {
-    /// Returns the session in the form that the core records.
+    /// As it is put on record.
     fn record(&self, errand: &Errand) -> AgentSession {
         AgentSession {
             id: self.id.as_str().into(),
@@ -200,7 +200,7 @@ async fn begin(wire: &mut Wire, errand: &Errand) -> Result<Session, Untold> {
     };
     let made = open(wire, &hello, errand, &can).await?;
     if errand.goes_on.is_some() {
-        // The words of earlier runs are in the output of those runs.
+        // What was said in earlier runs is in their output.
         wire.forget_updates();
     }
     let Some(id) = errand.goes_on.clone().or_else(|| made["sessionId"].as_str().map(str::to_owned)) else {
@@ -224,7 +224,7 @@ async fn begin(wire: &mut Wire, errand: &Errand) -> Result<Session, Untold> {
     Ok(Session { id, mode, can })
 }
 
-/// Begins a session, or continues the session of the errand; returns the agent's answer.
+/// Begins a session, or takes up the one that the errand goes on with; what the agent answers.
 async fn open(wire: &mut Wire, hello: &Value, errand: &Errand, can: &Can) -> Result<Value, Untold> {
     let mut asked = json!({ "cwd": errand.folder, "mcpServers": [] });
     let method = match &errand.goes_on {
@@ -284,7 +284,7 @@ fn hello() -> Value {
     })
 }
 
-/// Signs in by the method that the agent's entry names, or by a key in the agent's environment: neither needs a person.
+/// Signs in by the way that its entry names, or by a key that the agent has in its environment: neither needs a person.
 async fn sign_in(wire: &mut Wire, hello: &Value, errand: &Errand) -> Result<(), Untold> {
     let methods = hello["authMethods"].as_array().map(Vec::as_slice).unwrap_or_default();
     // Methods of the type `terminal` need a person at a terminal.

@@ -42,7 +42,7 @@ impl std::fmt::Debug for New {
     }
 }
 
-/// The request of the command line.
+/// What was asked for on the command line.
 pub(super) struct Asked<'a> {
     pub(super) key_from: Option<&'a str>,
     pub(super) secret: Option<&'a str>,
@@ -63,7 +63,7 @@ pub(super) fn choose(
     }
 }
 
-/// Looks in the vault first, then in variables, then for log-ins.
+/// The vault first, then variables, then log-ins.
 fn find(here: &RepoContext, preset: &'static Preset, asked: &Asked<'_>) -> Result<Chosen, CliError> {
     let vault = here.vault()?;
     for access in preset.access {

@@ -38,7 +38,7 @@ pub(super) struct Asked {
 }
 
 impl Asked {
-    /// Reads a request. Members that the request lacks are taken from the earlier `tool_call`.
+    /// Reads a request. What an earlier `tool_call` has said of the call counts where the request is silent.
     pub(super) fn read(
         id: Value,
         params: &Value,
@@ -85,7 +85,7 @@ impl Asked {
 }
 
 impl Errand {
-    /// Returns the arguments with the workspace's folder in the place of the copy in which the agent works.
+    /// The same arguments, with the workspace's folder in place of the copy in which the agent works.
     fn seen_from_outside(&self, value: &Value) -> Value {
         match self.folder == self.stands_for {
             true => value.clone(),

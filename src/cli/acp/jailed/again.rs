@@ -69,7 +69,7 @@ async fn turns(place: &Place, taken: &Taken<'_>) -> Result<Vec<wire::Task>, CliE
     Ok(tasks)
 }
 
-/// Reads the updates that the daemon has kept of a turn, with the paths of the editor's folder.
+/// Reads what the daemon has kept of a turn, with the editor's paths.
 async fn kept(place: &Place, task: &wire::Task, worker: &AgentId) -> Result<Vec<Value>, CliError> {
     let mut output = Output::of(worker.clone());
     if let Some(copy) = task.session.as_ref().and_then(|it| it.folder.as_deref()) {

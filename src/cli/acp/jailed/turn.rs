@@ -30,7 +30,7 @@ pub(super) struct Turn {
     pub(super) served: Arc<Served>,
     pub(super) editor: ToEditor,
     pub(super) place: Place,
-    /// A notice that the editor gets first.
+    /// What is to be told first.
     pub(super) notice: Option<String>,
     /// The task whose session the turn continues.
     pub(super) continues: Option<String>,
