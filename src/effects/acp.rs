@@ -155,7 +155,7 @@ struct Session {
     can: Can,
 }
 
-/// What an agent can do with sessions.
+/// The operations on sessions that an agent offers.
 #[derive(Debug)]
 struct Can {
     load: bool,

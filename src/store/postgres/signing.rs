@@ -46,7 +46,7 @@ const REMOVALS: &str = "select s.event, s.n, s.host, s.mac, s.sig, m.mac, e.body
         and e.body::json #>> '{kind,recorded,what}' = $3 and e.body::json #>> '{kind,recorded,details,removed}' = 'true'
     order by e.seq";
 
-/// What this daemon knows of the hosts, and its own key.
+/// The hosts' keys that this daemon knows, and its own key.
 pub(super) struct HostKeys {
     pub(super) dir: PathBuf,
     pub(super) host: HostId,
@@ -58,7 +58,7 @@ pub(super) struct HostKeys {
 }
 
 impl HostKeys {
-    /// What the state folder has.
+    /// Reads the keys from the state folder.
     ///
     /// # Errors
     /// When its files cannot be read.
