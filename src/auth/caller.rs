@@ -100,7 +100,8 @@ impl Caller {
 
     /// Whether the caller may still use the name under which it spoke.
     ///
-    /// # Errors The same errors as [`Names::still`].
+    /// # Errors
+    /// The same errors as [`Names::still`].
     pub fn still(&self, who: &Principal) -> Result<HoldsFor, Rejected> {
         self.names.still(who, self.token.as_ref().map(|it| &it.digest))
     }

@@ -209,7 +209,8 @@ impl Names {
 
     /// The sender of a frame that verified.
     ///
-    /// # Errors The same errors as [`Names::is_free`], for a caller that has shown the shared secret.
+    /// # Errors
+    /// The same errors as [`Names::is_free`], for a caller that has shown the shared secret.
     pub fn by_frame(&self, agent: AgentId, standing: Standing, line: &Line) -> Result<Principal, Rejected> {
         self.note(line, Some(&agent));
         let is_shared = standing == Standing::Shared;

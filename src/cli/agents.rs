@@ -1,8 +1,11 @@
 //! `provost agent`: lists the known agents, adds and removes the entry of an agent's program, and tries one.
 //!
-//! ```text add: program found --> credential chosen --> entry made --> vault --> file --> daemon told clean-up: what was put
-//! into the vault is taken out again when the file is not written ``` No half is left: the command takes the secret out of the
-//! vault again if the file cannot be written, and the entry out of the file if the settings cannot be read with it.
+//! ```text
+//!   add:     program found --> credential chosen --> entry made --> vault --> file --> daemon told
+//!   clean-up: what was put into the vault is taken out again when the file is not written
+//! ```
+//! No half is left: the command takes the secret out of the vault again if the file cannot be written, and the entry out of the
+//! file if the settings cannot be read with it.
 
 mod access;
 mod entry;

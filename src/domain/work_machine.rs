@@ -58,7 +58,8 @@ impl State {
 
     /// Checks that an entry of a work machine decides nothing that such a machine may not decide, by the state before the entry.
     ///
-    /// # Errors The first such act, in words that continue a sentence about the machine.
+    /// # Errors
+    /// The first such act, in words that continue a sentence about the machine.
     pub fn must_be_work(&self, entry: &LogEntry) -> Result<(), Beyond> {
         let mut checking = Checking::of(self, entry.by);
         entry.events.iter().try_for_each(|it| never_work(&it.kind))?;

@@ -1,9 +1,12 @@
 //! The process between the daemon and a hook, which makes sure that no process of a hook outlives it.
 //!
-//! ```text daemon --pipe--> keeper --> hook --> whatever it starts ``` Orphans of a hook become the keeper's children.
-//! When the hook ends, or the pipe closes (its time is over, or the daemon was killed), the keeper kills all of them
-//! and ends with the hook's exit code. When the keeper itself is killed, the daemon kills them. Systems other than
-//! Linux cannot keep orphans; there the keeper kills the hook's process group.
+//! ```text
+//!   daemon --pipe--> keeper --> hook --> whatever it starts
+//! ```
+//! Orphans of a hook become the keeper's children. When the hook ends, or the pipe closes (its time is over, or the
+//! daemon was killed), the keeper kills all of them and ends with the hook's exit code. When the keeper itself is
+//! killed, the daemon kills them. Systems other than Linux cannot keep orphans; there the keeper kills the hook's
+//! process group.
 #![forbid(unsafe_code)]
 
 #[cfg(target_os = "linux")]

@@ -1,12 +1,14 @@
 //! An agent of the configuration in its jail, for an editor: this program plays the agent's part to the editor, and
 //! each turn of a session is a task of the daemon.
 //!
-//! ```text editor --session/prompt--> a task: a new one, or one that continues the session of the earlier one editor
-//! <--session/update-- the agent's own updates, out of the task's output editor <--session/request_permission-- the changes of the
-//! turn in its copy: may they be written? editor --session/load--> the tasks of a session whose editor had gone; the next turn
-//! continues them ``` The editor gets no rights of its own: rules judge the task and the agent's requests, and an answer in the
-//! editor is no proof. So a request that needs approval is answered where all approvals are answered. Turns of several sessions run
-//! side by side.
+//! ```text
+//!   editor --session/prompt--> a task: a new one, or one that continues the session of the earlier one
+//!   editor <--session/update-- the agent's own updates, out of the task's output
+//!   editor <--session/request_permission-- the changes of the turn in its copy: may they be written?
+//!   editor --session/load--> the tasks of a session whose editor had gone; the next turn continues them
+//! ```
+//! The editor gets no rights of its own: rules judge the task and the agent's requests, and an answer in the editor is no proof. So
+//! a request that needs approval is answered where all approvals are answered. Turns of several sessions run side by side.
 
 mod again;
 mod changes;

@@ -38,7 +38,8 @@ pub(super) enum Id {
 impl<'a> Message<'a> {
     /// Reads a line.
     ///
-    /// # Errors The reason why the line is not a message.
+    /// # Errors
+    /// The reason why the line is not a message.
     pub(super) fn read(line: &'a [u8]) -> Result<Self, String> {
         let text = std::str::from_utf8(line).map_err(|_| "it is no UTF-8".to_owned())?;
         let message: Self = serde_json::from_str(text).map_err(|err| format!("it is no message: {err}"))?;
@@ -276,7 +277,8 @@ fn checked_case(value: &Value) -> Result<(), String> {
 
 /// Checks that the known members of an object, and of one of its members, occur once and in no other case of letters; does not read deeper.
 ///
-/// # Errors The reason why a member does not.
+/// # Errors
+/// The reason why a member does not.
 pub(super) fn clear_members(text: &str, known: &[&str]) -> Result<(), String> {
     struct Names<'k>(&'k [&'k str]);
     impl<'de> Visitor<'de> for Names<'_> {

@@ -31,7 +31,8 @@ const LEFT: Duration = Duration::from_millis(200);
 impl Program {
     /// Starts the program in a process group of its own, with its input and output as pipes to this process.
     ///
-    /// # Errors The reason why it cannot be started.
+    /// # Errors
+    /// The reason why it cannot be started.
     pub(super) fn start(&self) -> Result<Child, CliError> {
         let mut command = std::process::Command::new(&self.words[0]);
         command.args(&self.words[1..]).envs(&self.variables).env(BEHIND, std::process::id().to_string());

@@ -83,7 +83,8 @@ pub(super) enum Verdict {
 impl About {
     /// Reads a request.
     ///
-    /// # Errors The reason why the request cannot be understood.
+    /// # Errors
+    /// The reason why the request cannot be understood.
     pub(super) fn read(message: &Message<'_>, method: &str, known: Option<&Value>) -> Result<Self, String> {
         let params = known_object(message.params())?;
         if method == TERMINAL {

@@ -37,7 +37,8 @@ pub(super) struct SettingsFile {
 impl SettingsFile {
     /// Reads it.
     ///
-    /// # Errors The file is a link, belongs to another user, or is no TOML.
+    /// # Errors
+    /// The file is a link, belongs to another user, or is no TOML.
     pub(super) fn read(path: &Path) -> Result<Self, CliError> {
         let name = path.file_name().and_then(|it| it.to_str()).unwrap_or_default().to_owned();
         let folder = path.parent().unwrap_or(path).to_owned();

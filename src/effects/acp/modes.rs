@@ -51,7 +51,8 @@ impl Modes {
 
     /// Returns the mode to set: the entry's mode, or else the asking mode; `None` if the agent does not offer it.
     ///
-    /// # Errors The modes that the agent offers, if the entry names another one.
+    /// # Errors
+    /// The modes that the agent offers, if the entry names another one.
     pub(super) fn asking(&self, named: Option<&str>) -> Result<Option<Chosen>, String> {
         let wanted = named.unwrap_or(ASKING);
         if self.modes.iter().any(|it| it == wanted) {

@@ -78,7 +78,8 @@ struct Open {
 impl Turn<'_> {
     /// Gives the prompt, and returns how the turn has ended. The agent's answer is in the run's output.
     ///
-    /// # Errors The reason why the conversation ends.
+    /// # Errors
+    /// The reason why the conversation ends.
     pub(super) async fn carry_out(mut self, prompt: &Prompt) -> Result<Result<(), Untold>, Untold> {
         // Output of the agent before the prompt is no part of its answer.
         self.wire.show(&json!({ "provost": "turn" }));

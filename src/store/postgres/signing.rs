@@ -58,7 +58,7 @@ pub(super) struct HostKeys {
 }
 
 impl HostKeys {
-    /// Reads the keys from the state folder.
+    /// What the state folder has.
     ///
     /// # Errors
     /// When its files cannot be read.

@@ -29,7 +29,8 @@ pub(super) struct Taken<'a> {
 
 /// Reads the past of a session, and has the session continue its latest turn.
 ///
-/// # Errors When the daemon does not answer.
+/// # Errors
+/// When the daemon does not answer.
 pub(super) async fn past(session: &mut Session, taken: &Taken<'_>) -> Result<Past, CliError> {
     let place = session.place();
     let tasks = turns(&place, taken).await?;

@@ -4,7 +4,8 @@ use serde_json::Value;
 
 /// Returns the words of a prompt: its texts, its attached contents, and the names of its links.
 ///
-/// # Errors The reason why the prompt cannot be put into words.
+/// # Errors
+/// The reason why the prompt cannot be put into words.
 pub(super) fn words(prompt: &Value) -> Result<String, &'static str> {
     let blocks = prompt.as_array().ok_or("prompt is a list of blocks of content")?;
     let parts: Vec<String> = blocks.iter().map(block).collect::<Result<_, _>>()?;

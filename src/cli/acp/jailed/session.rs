@@ -60,7 +60,8 @@ impl Session {
     /// Finds the repository of a folder for the session with this id, starts its daemon if none runs, and makes sure that the agent is a
     /// worker of that daemon.
     ///
-    /// # Errors The reason why no session can begin there.
+    /// # Errors
+    /// The reason why no session can begin there.
     pub(super) async fn begin(
         served: Arc<Served>,
         (id, folder): (String, PathBuf),
