@@ -46,7 +46,7 @@ const REMOVALS: &str = "select s.event, s.n, s.host, s.mac, s.sig, m.mac, e.body
         and e.body::json #>> '{kind,recorded,what}' = $3 and e.body::json #>> '{kind,recorded,details,removed}' = 'true'
     order by e.seq";
 
-/// The hosts' keys that this daemon knows, and its own key.
+/// What this daemon knows of the hosts, and its own key.
 pub(super) struct HostKeys {
     pub(super) dir: PathBuf,
     pub(super) host: HostId,
