@@ -101,7 +101,7 @@ impl Caller {
     /// Whether the caller may still use the name under which it spoke.
     ///
     /// # Errors
-    /// What [`Names::still`] says.
+    /// The same errors as [`Names::still`].
     pub fn still(&self, who: &Principal) -> Result<HoldsFor, Rejected> {
         self.names.still(who, self.token.as_ref().map(|it| &it.digest))
     }

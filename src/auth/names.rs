@@ -28,7 +28,7 @@ pub type Holders = Box<dyn Fn(&AgentId, Proof) -> bool + Send + Sync>;
 /// Says for how long the token of this digest is good from this moment; `None` where it is not.
 pub type GoodTokens = Box<dyn Fn(&Digest) -> Option<Duration> + Send + Sync>;
 
-/// What the engine knows of tokens, and its notice that they have changed.
+/// The engine's knowledge of tokens, and its notification that they have changed.
 pub type EngineTokens = (Holders, GoodTokens, Arc<Notify>);
 
 /// The look-ups of names that agents of other hosts have without a proof.
@@ -79,7 +79,7 @@ impl Names {
         Self::with(Some(keys), (Box::new(|_, _| false), Box::new(|_| None), Arc::default()))
     }
 
-    /// Names at a door of no daemon, where no key and no token is known: whoever asks there is a process of this user, and gets no
+    /// Names at a door of no daemon, where no key and no token is known: every caller there is a process of this user, and gets no
     /// name.
     pub fn without_keys() -> Self {
         Self::with(None, (Box::new(|_, _| false), Box::new(|_| None), Arc::default()))
@@ -210,7 +210,7 @@ impl Names {
     /// The sender of a frame that verified.
     ///
     /// # Errors
-    /// What [`Names::is_free`] says of those who have shown the secret that all share.
+    /// The same errors as [`Names::is_free`], for a caller that has shown the shared secret.
     pub fn by_frame(&self, agent: AgentId, standing: Standing, line: &Line) -> Result<Principal, Rejected> {
         self.note(line, Some(&agent));
         let is_shared = standing == Standing::Shared;

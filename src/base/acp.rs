@@ -19,7 +19,7 @@ const READERS: [&str; 4] = ["Read", "Grep", "Glob", "LS"];
 /// The number of earlier differences and places that are kept.
 const EARLIER_MAX: usize = 64;
 
-/// The member of a delegation's free data with the id of the editor's session of which it is a turn.
+/// The member of a delegation's free data with the id of the editor's session, if the delegation is a turn of one.
 pub const EDITOR_SESSION: &str = "editor_session";
 /// The beginning of such an id, before the digits of a number in base 16.
 const SESSION_PREFIX: &str = "provost-";
@@ -213,7 +213,7 @@ fn command(call: &Value) -> Option<String> {
     (!line.trim().is_empty()).then_some(line)
 }
 
-/// Returns what calls of a kind do, for a call of which the agent says no more.
+/// Returns the effect of calls of a kind in words, for a call that the agent describes no further.
 fn in_words(kind: &str) -> &'static str {
     match kind {
         "read" => "reads a file",

@@ -234,8 +234,8 @@ pub const MEMORY_SLACK_BYTES: u64 = 32 << 20;
 /// with a database shell can hold one.
 pub const STORE_BUSY_MS: u64 = 5_000;
 
-/// The longest standard output in a result, in bytes, whatever the worker's profile says. Twice as long where every
-/// byte is escaped, it still fits into one frame of [`FRAME_LEN_MAX`].
+/// The longest standard output in a result, in bytes, even if the worker's profile allows more. Twice as long where
+/// every byte is escaped, it still fits into one frame of [`FRAME_LEN_MAX`].
 pub const RESPONSE_BYTES_MAX: usize = 256 << 10;
 
 /// The longest standard error in a result, in bytes: the first half and the last half.

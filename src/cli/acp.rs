@@ -1,8 +1,8 @@
 //! `provost acp`: an agent of the Agent Client Protocol on standard input and output, for editors, in front of any such agent.
 //!
 //! Promises: a message that needs no change passes unchanged, byte by byte, and in the order of its session; policy judges
-//! a permission request first, and an answer counts once; a file that the editor would write for the agent is held for the
-//! session, or the write is refused; the agent's processes end with this one, and so does everything that its sessions
+//! a permission request first, and an answer counts once; a file that the editor would write for the agent is locked for
+//! the session, or the write is refused; the agent's processes end with this one, and so does everything that its sessions
 //! hold. `proxy` has the loop, `agent_side` and `editor_side` the handling of messages, `judge` the requests to the daemon.
 
 mod agent_side;
@@ -100,7 +100,7 @@ fn run(serving: impl Future<Output = Result<u8, CliError>>) -> Result<u8, CliErr
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|e| CliError::of("the system has no resources left").because(e))?;
     let served = runtime.block_on(serving);
-    // One of its threads waits for the editor's next message, and ends with this process.
+    // One thread of the runtime waits for the editor's next message, and ends with this process.
     runtime.shutdown_background();
     served
 }

@@ -4,8 +4,8 @@
 //!   add:     program found --> credential chosen --> entry made --> vault --> file --> daemon told
 //!   clean-up: what was put into the vault is taken out again when the file is not written
 //! ```
-//! No half is left: the vault's part is undone when the file cannot be written, and the file's part when the settings cannot be
-//! read with it.
+//! No half is left: the command takes the secret out of the vault again if the file cannot be written, and the entry out of the
+//! file if the settings cannot be read with it.
 
 mod access;
 mod entry;
@@ -254,7 +254,7 @@ fn write(
     let before = file.text().map(str::to_owned);
     let done = file.replace(text).and_then(|()| match into {
         SettingsOf::User => counts().or_else(|err| file.put_back(before.as_deref()).and(Err(err))),
-        // The entry counts once a person has allowed the file.
+        // The entry counts only after a person has allowed the file.
         SettingsOf::Repo => Ok(()),
     });
     if done.is_err() && is_new {

@@ -88,8 +88,8 @@ impl StoredChangeset {
     }
 }
 
-/// Returns the folder name under which the store keeps a task's artifacts; their ids begin with it. It is a plain
-/// file name, whatever characters the task's id has.
+/// Returns the folder name under which the store keeps a task's artifacts; their ids begin with it. It is a plain file
+/// name, even if the task's id has other characters.
 pub fn shelf(task: &TaskId) -> String {
     Digest::of_fields([b"artifacts of".as_slice(), task.as_str().as_bytes()])
         .to_string()

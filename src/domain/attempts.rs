@@ -45,8 +45,8 @@ impl Default for Retries {
 }
 
 impl Retries {
-    /// Returns how many attempts may follow the first one, whatever is asked for: the number of the rule, or that of the entry where the rule has
-    /// none. No host's configuration goes beyond the daemon's own bound.
+    /// Returns how many attempts may follow the first one at most: the number of the rule, or else that of the entry. No host's
+    /// configuration goes beyond the daemon's own bound.
     fn bound(&self, terms: &Terms) -> u32 {
         terms.retries.unwrap_or(self.most).min(RETRIES_MAX)
     }

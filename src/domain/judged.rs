@@ -106,7 +106,7 @@ pub(super) trait Judged: HasTurn {
         Json::null()
     }
 
-    /// Returns the kind of question, each of which has its own limit of waiting ones.
+    /// Returns the kind of the question; each kind has its own limit of waiting questions.
     fn kind(&self) -> QuestionKind {
         QuestionKind::Work
     }

@@ -9,7 +9,7 @@
 //! ```
 //! The number (*fence*) rises with every grant, not with a refresh. A refresh keeps the members that it does not
 //! name: the process and the task with which the lock ends, and the reason. Two names of one symbol are one lock. A
-//! lock on a whole covers its parts: no other agent gets a part of it; an agent that locks a whole of which others
+//! lock on a whole covers its parts: no other agent gets a part of it; an agent that locks a whole while others
 //! hold parts gets the rest, and a warning. A lapsed lock is remembered for a while, so that its late holder gets the
 //! same answer at any time. wit, 5.3 to 5.5; waiting is Provost's own.
 

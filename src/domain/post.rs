@@ -326,7 +326,7 @@ pub struct PostSettings {
     /// The time for which an agent's work stays finished although late signs of work still come, in seconds; with
     /// zero for good, and commits, too.
     pub settle_s: u64,
-    /// The owners of files by the repository's own list, whatever agents announce.
+    /// The owners of files by the repository's own list, regardless of agents' announcements.
     pub code_owners: Vec<Owner>,
     /// The owners of files by the configuration, which takes precedence.
     pub owners: Vec<Owner>,

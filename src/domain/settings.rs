@@ -11,7 +11,7 @@ use provost_base::{AgentId, Resource, Ttl};
 /// The core's part of the configuration.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Settings {
-    /// The accepted versions, one of which REGISTER must announce; empty accepts any.
+    /// The accepted versions: REGISTER must announce one of them; if empty, any version is accepted.
     ///
     /// DevIt, `[daemon].expected_worker_version`.
     pub expected_versions: Vec<Box<str>>,
@@ -25,7 +25,7 @@ pub struct Settings {
     pub away_keep: Ttl,
     /// The time for which mail is kept for an agent that does not collect it.
     pub mail_keep: Ttl,
-    /// The longest wait of an approval, whatever its rule says.
+    /// The longest wait of an approval, even if its rule allows more.
     pub approval_wait_max: Ttl,
     /// The most unfinished tasks that one agent may have asked for.
     pub tasks_per_agent: u32,

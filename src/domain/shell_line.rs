@@ -245,7 +245,7 @@ impl WideLine {
         Self::read(&quoted)
     }
 
-    /// Returns a line of which only the beginning is known, so that it may run anything.
+    /// Returns a line whose beginning alone is known, so that it may run anything.
     pub fn unknown() -> Self {
         Self { stretches: Vec::new(), bare: Vec::new(), words: CALL_WORDS_MAX + 1 }
     }

@@ -129,7 +129,7 @@ impl TaskState {
 /// A task that was handed over is handed over once more after this long without word of it.
 pub(super) const AGAIN_AFTER: Ttl = Ttl::minutes(1);
 
-/// What a worker, or the daemon, reports about a task.
+/// A report of a worker, or of the daemon, about a task.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Report {
@@ -240,7 +240,7 @@ pub struct Task {
     /// The changes of the files that its asker wanted watched.
     #[serde(default)]
     pub watched: Option<Watched>,
-    /// What its run has changed in its private copy, and what has become of that; `None` where nothing is kept.
+    /// The changes of its run in its private copy, and their fate; `None` if none are kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub changes: Option<TaskChanges>,
     /// Its agent's session and what was said in it; `None` until there is either.
@@ -249,7 +249,7 @@ pub struct Task {
     /// The daemon that starts its worker, or runs it.
     #[serde(default, skip_serializing_if = "DaemonId::is_alone")]
     pub daemon: DaemonId,
-    /// What it carries along where it may run on another host than its asker's.
+    /// The facts that it carries along if it may run on another host than its asker's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub travel: Option<Box<super::Travel>>,
     /// Why it failed, when the daemon says so.
@@ -452,8 +452,8 @@ impl Tasks {
         self.by_share.get(share).copied().unwrap_or(0)
     }
 
-    /// How deep a new delegation by this agent would lie: below the tasks that it works on, under whatever name. What it has
-    /// asked for itself does not lie above it.
+    /// Returns the depth of a new delegation by this agent: one below the deepest task that it works on, under any of its
+    /// names. Tasks that the agent itself has asked for do not count.
     pub(super) fn depth_below(&self, who: &Principal) -> u32 {
         self.worked_on(who).map(|task| task.depth.saturating_add(1)).max().unwrap_or(0)
     }

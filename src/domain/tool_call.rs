@@ -87,7 +87,7 @@ impl ToolCommand {
         }
     }
 
-    /// Returns a command of which only the beginning is known, so that it may run anything.
+    /// Returns a command whose beginning alone is known, so that it may run anything.
     fn unknown(text: &str) -> Self {
         Self { plain: None, wide: WideLine::unknown(), text: text.to_owned() }
     }

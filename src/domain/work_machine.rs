@@ -37,7 +37,7 @@ pub const NEVER_WORK: [&str; 13] = [
     "worker_switched",
 ];
 
-/// What such a machine may not do, in words that go on a sentence about it.
+/// The act that such a machine may not do, in words that continue a sentence about the machine.
 type Beyond = Box<str>;
 
 /// The greatest step of a number in one entry. Passing numbers over after a failover is the greatest that is meant.
@@ -56,10 +56,10 @@ impl State {
         self.works_only
     }
 
-    /// What an entry of a work machine says that such a machine may not decide, by the state before it.
+    /// Checks that an entry of a work machine decides nothing that such a machine may not decide, by the state before the entry.
     ///
     /// # Errors
-    /// The first such thing, in words that go on a sentence about the machine.
+    /// The first such act, in words that continue a sentence about the machine.
     pub fn must_be_work(&self, entry: &LogEntry) -> Result<(), Beyond> {
         let mut checking = Checking::of(self, entry.by);
         entry.events.iter().try_for_each(|it| never_work(&it.kind))?;
@@ -85,7 +85,7 @@ impl State {
         }
         let mut checking = Checking::of(self, self.here);
         let (events, changes) = out.news();
-        // What has ended in this batch already is not in memory any more.
+        // Tasks that have ended in this batch already are no longer in memory.
         let before = out.changes.len() - changes.len();
         checking.has_ended.extend(out.changes[..before].iter().filter_map(ended));
         let mut all = changes.iter().filter(|it| it.is_shared());
@@ -112,7 +112,7 @@ fn no(why: impl Into<Beyond>) -> Result<(), Beyond> {
     Err(why.into())
 }
 
-/// What such a machine never decides. It comes first, since it says best what was tried.
+/// Refuses the events of decisions that such a machine never makes. It comes first, since its words name the attempt best.
 fn never_work(kind: &EventKind) -> Result<(), Beyond> {
     match kind {
         EventKind::ApprovalAnswered { approval, .. } => no(format!("it answers approval {}", approval.0)),
@@ -152,7 +152,7 @@ struct Checking<'a> {
     asked: BTreeSet<ApprovalId>,
     /// The places that the machine locks in the entry.
     locked: BTreeSet<SymbolPath>,
-    /// What the machine says in it that it can do.
+    /// The abilities that the machine publishes in the entry.
     ability: Option<Arc<HostAbility>>,
 }
 
@@ -482,7 +482,7 @@ impl<'a> Checking<'a> {
     }
 }
 
-/// What was asked for stays what it is, also where another host carries it out.
+/// Checks that a task's request stays the same, also when another host carries it out.
 fn must_be_the_same(old: &Task, new: &Task) -> Result<(), Beyond> {
     let asked = |it: &Task| {
         let travel = it.travel.as_ref();

@@ -1,5 +1,5 @@
-//! Speaks the Agent Client Protocol with an agent in its jail: one session, a turn for the task's goal, and a turn for words that
-//! come for the agent meanwhile.
+//! Speaks the Agent Client Protocol with an agent in its jail: one session, a turn for the task's goal, and a turn for the words
+//! that callers say to the agent meanwhile.
 //!
 //! ACP v1, "Prompt turn". The daemon is the client. It offers neither files nor terminals, so that the agent can act only in its
 //! jail; it sets the mode in which the agent asks; and the rules judge each permission request. The
@@ -53,11 +53,11 @@ const RESUMED: &str = "Your process ended in the middle of your work, and was be
 pub(super) struct Ways {
     /// Judges the agent's permission requests; without a judge they are denied.
     pub(super) judge: Option<Judge>,
-    /// Gets the agent's questions answered; without an asker they are declined.
+    /// Puts the agent's questions to people; without an asker they are declined.
     pub(super) asker: Option<Asker>,
-    /// Brings the agent the words that are said to it.
+    /// Brings the agent the words that callers say to it.
     pub(super) steering: Steering,
-    /// Where turns of editors' sessions are kept.
+    /// Keeps the turns of editors' sessions.
     pub(super) outputs: OutputBoard,
 }
 
@@ -80,11 +80,11 @@ pub(super) struct Errand {
     goal: String,
     /// The folder in which the agent works, as the agent sees it.
     folder: String,
-    /// The folder of the workspace that a copy stands for.
+    /// The folder of the workspace; the agent may work in a copy of it.
     stands_for: String,
     model: Option<String>,
     task: Arc<Task>,
-    /// The session to go on with; `None` for a new one.
+    /// The session to continue; `None` for a new one.
     goes_on: Option<String>,
     /// The first task of the session, if the session's home is kept.
     kept: Option<TaskId>,
@@ -108,7 +108,7 @@ impl Errand {
     }
 }
 
-/// Has the whole conversation; afterwards the agent's input is closed.
+/// Carries out the whole conversation, and then closes the agent's input.
 pub(super) async fn converse(
     ours: OurEnd,
     errand: Errand,
@@ -126,7 +126,7 @@ pub(super) async fn converse(
     talk(&mut wire, (&errand, &session), &ways).await?;
     if session.can.close {
         let close = wire.ask("session/close", json!({ "sessionId": session.id }));
-        // It is ended all the same.
+        // The agent is ended in any case.
         let _closed = timeout(CLOSING, close).await;
     }
     Ok(Spoke::Acp)
@@ -150,12 +150,12 @@ async fn talk(wire: &mut Wire, (errand, session): (&Errand, &Session), ways: &Wa
 #[derive(Debug)]
 struct Session {
     id: String,
-    /// The mode that was set, and how; `None` where the agent has none.
+    /// The mode that was set, and its option; `None` if the agent has none.
     mode: Option<modes::Chosen>,
     can: Can,
 }
 
-/// What an agent can do with sessions.
+/// The operations on sessions that an agent offers.
 #[derive(Debug)]
 struct Can {
     load: bool,
@@ -254,7 +254,7 @@ async fn open(wire: &mut Wire, hello: &Value, errand: &Errand, can: &Can) -> Res
     }
 }
 
-/// Whether an agent that could not go on with a session lists its sessions, and not this one. The list has pages.
+/// Checks whether an agent that could not continue a session lists its sessions, without this one. The list has pages.
 async fn is_forgotten(wire: &mut Wire, folder: &str, id: &str) -> Result<bool, Untold> {
     let mut cursor = Value::Null;
     for _ in 0..ACP_SESSION_PAGES_MAX {
@@ -287,7 +287,7 @@ fn hello() -> Value {
 /// Signs in by the way that its entry names, or by a key that the agent has in its environment: neither needs a person.
 async fn sign_in(wire: &mut Wire, hello: &Value, errand: &Errand) -> Result<(), Untold> {
     let methods = hello["authMethods"].as_array().map(Vec::as_slice).unwrap_or_default();
-    // Those of type `terminal` need a person at a terminal.
+    // Methods of the type `terminal` need a person at a terminal.
     let is_own = |it: &&Value| it.get("type").and_then(Value::as_str).is_none_or(|it| it == "agent");
     let ids: Vec<&str> = methods.iter().filter(is_own).filter_map(|it| it["id"].as_str()).collect();
     let is_by_key = |it: &&&str| it.contains("api-key") || it.contains("api_key") || it.contains("apikey");
@@ -308,7 +308,7 @@ async fn sign_in(wire: &mut Wire, hello: &Value, errand: &Errand) -> Result<(), 
     done.map(drop).map_err(|it| it.untold("authenticate"))
 }
 
-/// Why there is no answer.
+/// Returns the reason why the run has no answer.
 fn untold(why: impl AsRef<str>) -> Untold {
     Untold::new(WHOSE, why.as_ref())
 }

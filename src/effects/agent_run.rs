@@ -228,7 +228,7 @@ impl RunFolders {
         Ok(())
     }
 
-    /// Sets the variables that tell the worker of which job its run is a part, and gives it the schema of the answer.
+    /// Sets the variables that name the job of this run to the worker, and gives it the schema of the answer.
     pub(super) fn tell(
         &mut self,
         draft: &mut Draft,

@@ -43,7 +43,7 @@ pub(super) struct OpenPart {
     pub(super) pattern: String,
 }
 
-/// A program with its words, the first of which is its name.
+/// A command: its words, beginning with the program's name.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct Command {
     /// The variables that are set for the command or before it.

@@ -75,7 +75,7 @@ pub struct Grants {
     pub ports: Vec<u16>,
     /// The hosts, reached through the proxy.
     pub hosts: Vec<Destination>,
-    /// The secrets, each of which is added to requests for one of the hosts.
+    /// The secrets; the proxy adds each of them to requests for one of the hosts.
     pub keyed: Vec<Credential>,
 }
 

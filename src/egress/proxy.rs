@@ -129,7 +129,7 @@ async fn plain(shared: &Arc<Shared>, request: Request<Incoming>) -> Response<Bod
     };
     strip(&mut head.headers);
     let host = if to.port == HTTP_PORT { to.host.to_string() } else { to.to_string() };
-    // The header names the checked host, whatever the worker has written there.
+    // The header names the checked host, and not the worker's text.
     match (HeaderValue::try_from(host), path_of(&head.uri)) {
         (Ok(host), Ok(path)) => {
             head.headers.insert(HOST, host);

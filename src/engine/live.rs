@@ -20,8 +20,8 @@ use provost_domain::{Event, EventKind};
 #[derive(Clone)]
 pub(super) struct Live {
     all: broadcast::Sender<Held<Event>>,
-    /// The events without messages between agents, of which there may be thousands a second; each one wakes all its
-    /// listeners.
+    /// The events without messages between agents: thousands of messages may come in a second, and each event wakes all
+    /// its listeners.
     beside_posts: broadcast::Sender<Held<Event>>,
     newest: Arc<AtomicU64>,
 }

@@ -163,7 +163,7 @@ pub fn start_checking(
 ) -> Result<Started, StoreError> {
     let loaded = store.load(settings)?;
     let clock: Arc<dyn Clock> = Arc::from(clock);
-    // An event in the log is never later than the next one, whatever the system's clock shows by now.
+    // An event in the log is never later than the next one, even if the system's clock was set back.
     let received = loaded.received.last().map_or(loaded.until, |it| it.at.max(loaded.until));
     clock.at_least(received);
     let of_store = store.is_shared().then(|| Arc::new(StoreClock::at(loaded.until, clock.clone())));

@@ -183,7 +183,7 @@ impl Worker {
         worker
     }
 
-    /// Reads the time, which never runs backwards, whatever the system clock does. A system clock that is ahead is
+    /// Reads the time, which never runs backwards, even if the system clock does. A system clock that is ahead is
     /// adopted if no duration runs that would end too soon.
     fn tell_time(&mut self) {
         if self.core.state().next_deadline().is_none() {

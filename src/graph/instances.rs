@@ -20,7 +20,7 @@ impl<'g> Resolver<'g> {
         let found = class.and_then(|class| self.member(class, name, 0));
         let found = found.or_else(|| self.extension(written, name).filter(|_| class.is_none()));
         let is_open = match found.or(class) {
-            // What an interface declares, some class has the code of.
+            // An interface declares the member, and some class has its code.
             Some(Value::Symbol { file, node }) => self.is_open(file, node, found.is_some()),
             Some(Value::Module(_)) => true,
             None => false,
@@ -57,7 +57,7 @@ impl<'g> Resolver<'g> {
             (value, held) = match name {
                 TAKEN_OUT if held > 0 => (value, held - 1),
                 TAKEN_OUT => self.taken_out(value, depth)?,
-                // What holds a value has other members than the value.
+                // A type that holds a value has other members than the value.
                 _ if held > 0 => return None,
                 _ => match Given::place(name) {
                     Some(place) => (self.given(value, place, depth)?, 0),

@@ -437,7 +437,7 @@ impl Graph {
         }
         self.unresolved.insert(number);
         if differs {
-            // What it passes on from others is something else now.
+            // The names that it passes on from other files have changed.
             self.unresolved.extend(self.dependants.get(&number).into_iter().flatten());
         }
     }

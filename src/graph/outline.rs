@@ -404,7 +404,7 @@ impl<'a> Maker<'a> {
             let take = match &name.imported {
                 Imported::Name(name) => Take::Name(self.words.word(name)),
                 Imported::Module | Imported::Root => Take::Module,
-                // What is passed on comes as an export, too.
+                // An import that is passed on is in the exports, too.
                 Imported::Everything if passed_on => continue,
                 Imported::Everything => {
                     self.stars.push((module, number(at)));

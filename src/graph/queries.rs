@@ -156,7 +156,7 @@ impl Graph {
             let Some(node) = file.outline.node(symbol) else { continue };
             asked.entry(node).or_insert(*number);
         }
-        // What was asked for itself goes before what contains it.
+        // A symbol that was asked for itself takes precedence over a symbol around it.
         let outer: Vec<(u32, u32)> = asked.iter().map(|(node, number)| (*node, *number)).collect();
         for (node, number) in outer {
             for inner in file.outline.inside(node) {

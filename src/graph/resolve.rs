@@ -161,7 +161,7 @@ impl<'g> Resolver<'g> {
                 }
             }
             CalleeKind::Above(of) => self.above(self.at, of, name, 0).or_else(|| {
-                // What every class has leads to the class itself where it is not written.
+                // A member that every class has leads to the class itself if the class does not write it.
                 let base = self.bases(self.at, of, 0).into_iter().next();
                 base.filter(|_| self.outline.rules().implied == Some(name))
             }),
@@ -412,7 +412,7 @@ impl<'g> Resolver<'g> {
             Value::Symbol { file, node } => {
                 let outline = self.outline_of(file)?;
                 let it = &outline.nodes[node as usize];
-                // What is within a function is no member of what it gives back.
+                // A symbol within a function is no member of the function's result.
                 let gives = it.kind.is_callable() && it.instance.is_some();
                 if let Some(node) = outline.node(&format!("{}.{name}", outline.path(node))).filter(|_| !gives)
                 {

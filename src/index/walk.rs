@@ -111,7 +111,7 @@ impl Walk<'_> {
         let mut looking = Looking { walk: self, passed_over, found: Listing::default() };
         // The folder is gone by now, or we may not open it.
         let Ok(top) = top else { return looking.found };
-        // The bound counts levels from the root, whatever folder a walk begins with.
+        // The bound counts levels from the root, even if a walk begins at another folder.
         let bounds = Bounds { entries: INDEX_ENTRIES_MAX, depth: INDEX_DEPTH_MAX + 1, until: None };
         if let Err(Stopped) = walk(&mut looking, (top, OsStr::new(folder.as_str())), here, bounds) {
             looking.found.missing = Some("it was stopped");

@@ -67,7 +67,7 @@ pub enum Step {
     Pivot,
     /// A root above the workspace that cannot be written.
     ReadOnlyRoot,
-    /// A Landlock domain out of which no signal is sent (`ll`).
+    /// A Landlock domain that signals cannot leave (`ll`).
     SignalScope,
     /// The private folder for temporary files (`ll`).
     Scratch,

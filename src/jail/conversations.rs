@@ -30,7 +30,7 @@ use provost_system as system;
 
 /// Ends the name of a turn's file.
 const SUFFIX: &str = "jsonl";
-/// Ends the name of one that is being written anew.
+/// Ends the name of a turn's file that is being rewritten.
 const UNFINISHED: &str = "new";
 
 /// The turns that are kept. Cheap to clone.

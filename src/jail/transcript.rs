@@ -45,7 +45,7 @@ pub enum Reader {
 }
 
 impl Reader {
-    /// The reader of a form of output, as the settings name it (`stream`); `None` for an unknown one.
+    /// Returns the reader of a form of output, by its name in the settings (`stream`); `None` for an unknown name.
     pub fn named(form: &str) -> Option<Self> {
         Some(match form {
             "lines" => Reader::Lines,
@@ -123,12 +123,12 @@ struct Said {
 }
 
 impl Transcript {
-    /// Nothing was said yet.
+    /// Makes a transcript of a run that has no output yet.
     pub fn new(reader: Reader) -> Self {
         Self { reader, at: 0, out: Line::default(), err: Line::default(), said: Said::default() }
     }
 
-    /// All that was said in a run that is over.
+    /// Reads the whole output of a run that is over.
     pub fn of(reader: Reader, stdout: &str) -> Self {
         let mut transcript = Self::new(reader);
         transcript.push(Stream::Out, stdout.as_bytes());
@@ -136,12 +136,12 @@ impl Transcript {
         transcript
     }
 
-    /// How far it has read; where the next page has to begin.
+    /// Returns the position at which the next page has to begin.
     pub fn at(&self) -> u64 {
         self.at
     }
 
-    /// Takes a page of output. One that begins before [`Transcript::at`] has been read already.
+    /// Reads a page of output. Skips chunks that begin before [`Transcript::at`], since they have been read already.
     pub fn read(&mut self, page: &Page) {
         for chunk in &page.chunks {
             if chunk.at < self.at {
@@ -156,7 +156,7 @@ impl Transcript {
         self.at = self.at.max(page.next);
     }
 
-    /// Takes one chunk, whatever came before.
+    /// Reads one chunk, which need not follow the last one.
     pub fn push(&mut self, stream: Stream, bytes: &[u8]) {
         for part in bytes.split_inclusive(|byte| *byte == b'\n') {
             let line = self.line(stream);
@@ -173,20 +173,20 @@ impl Transcript {
         }
     }
 
-    /// Takes in the last line of each stream, also without its end; nothing will follow.
+    /// Reads the last line of each stream, even without a line break; nothing will follow.
     pub fn finish(&mut self) {
         self.line_ended(Stream::Out);
         self.line_ended(Stream::Err);
     }
 
-    /// The answer so far: the result, or else the last message, or else the text. Cleaned, and at most
+    /// Returns the answer so far: the result, or else the last message, or else the text. It is cleaned, and at most
     /// [`ANSWER_BYTES_MAX`] long.
     pub fn answer(&self) -> &str {
         let spoken = self.said.result.as_deref().or(self.said.answer.as_deref());
         spoken.unwrap_or(&self.said.text)
     }
 
-    /// Whether anything was understood as a message; of an agent that writes text, whether it has written any.
+    /// Checks whether any line was a message; for an agent that writes text, whether it has written any.
     pub fn understood(&self) -> bool {
         match self.reader {
             Reader::Lines => !self.said.text.trim().is_empty(),
@@ -194,27 +194,27 @@ impl Transcript {
         }
     }
 
-    /// Messages and calls of tools so far; lines, of an agent that writes text.
+    /// Returns the number of messages and tool calls so far; of lines, for an agent that writes text.
     pub fn steps(&self) -> u64 {
         self.said.steps
     }
 
-    /// What it says that it has used.
+    /// Returns the use that the agent reports.
     pub fn used(&self) -> Used {
         self.said.used
     }
 
-    /// The model that it says it has worked with.
+    /// Returns the model that the agent reports.
     pub fn model(&self) -> Option<&str> {
         self.said.model.as_deref()
     }
 
-    /// Why it says that it has failed.
+    /// Returns the failure that the agent reports.
     pub fn failure(&self) -> Option<&str> {
         self.said.failure.as_deref()
     }
 
-    /// Lines for people since the last time, without line breaks.
+    /// Takes the lines for people since the last call, without line breaks.
     pub fn take_log(&mut self) -> Vec<String> {
         let said = &mut self.said;
         said.log_bytes = 0;
@@ -231,7 +231,7 @@ impl Transcript {
     }
 
     fn gap(&mut self, bytes: u64) {
-        // Whatever is half there misses its end.
+        // The end of an incomplete line is missing.
         for stream in [Stream::Out, Stream::Err] {
             *self.line(stream) = Line { bytes: Vec::new(), skipping: true };
         }
@@ -273,14 +273,14 @@ impl Transcript {
 }
 
 impl Said {
-    /// Takes in a line that is no message.
+    /// Reads a line that is no message.
     fn plain(&mut self, line: &[u8]) {
         let text = plain_text(&String::from_utf8_lossy(line));
         append(&mut self.text, &text);
         self.log_each(&text);
     }
 
-    /// The agent has said something whole.
+    /// Records a whole message of the agent.
     fn speaks(&mut self, text: &str) {
         self.steps += 1;
         let text = plain_text(text);
@@ -288,7 +288,7 @@ impl Said {
         self.answer = Some(clip(&text, ANSWER_BYTES_MAX).to_owned());
     }
 
-    /// The agent has said a piece of something, or the whole of it.
+    /// Records a piece of a message of the agent, or a whole message.
     fn speaks_on(&mut self, text: &str, is_piece: bool) {
         match self.answer.take().filter(|_| self.is_open && is_piece) {
             Some(before) => {
@@ -302,7 +302,7 @@ impl Said {
         self.is_open = is_piece;
     }
 
-    /// What is said next is another message.
+    /// Ends the message: the next piece begins another one.
     fn pauses(&mut self) {
         self.is_open = false;
     }
@@ -321,7 +321,7 @@ impl Said {
     fn names_model(&mut self, model: &str) {
         let model = plain_text(model);
         let model = clip(model.trim(), STREAM_LOG_LINE_MAX);
-        // What a program says itself, in the place of a model.
+        // `<synthetic>` marks a message of the program itself, not of a model.
         if !model.is_empty() && model != "<synthetic>" {
             self.model = Some(model.into());
         }
@@ -346,7 +346,7 @@ impl Said {
     }
 }
 
-/// Adds as much as there is room for.
+/// Appends as much of the text as there is room for.
 fn append(to: &mut String, text: &str) {
     to.push_str(clip(text, ANSWER_BYTES_MAX.saturating_sub(to.len())));
 }
@@ -355,10 +355,10 @@ fn clip(text: &str, most: usize) -> &str {
     &text[..text.floor_char_boundary(most.min(text.len()))]
 }
 
-/// What a model's service has said, where that is handed on as the JSON that it came as.
+/// Returns the message of a model's service, if the agent passes the service's error on as JSON.
 fn in_words(why: &str) -> String {
     let said = why.find('{').and_then(|at| {
-        // Something may come behind it, such as the bracket that it was put into.
+        // Text may follow it, such as the bracket into which the agent has put it.
         let mut values = serde_json::Deserializer::from_str(&why[at..]).into_iter::<Value>();
         values.next()?.ok()
     });
@@ -366,7 +366,7 @@ fn in_words(why: &str) -> String {
     said.and_then(Value::as_str).filter(|it| !it.trim().is_empty()).unwrap_or(why).to_owned()
 }
 
-/// A member that is text.
+/// Returns a member that is text, or an empty text.
 fn text<'a>(value: &'a Value, key: &str) -> &'a str {
     value.get(key).and_then(Value::as_str).unwrap_or_default()
 }

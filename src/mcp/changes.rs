@@ -23,7 +23,7 @@ const WAIT_MS: u64 = 30_000;
 /// The pause before a daemon that does not answer is asked again.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// The resources of which a host of the older era wants to be told, while it is connected.
+/// The resources whose changes a host of the older era wants to be told, while it is connected.
 #[derive(Clone, Default)]
 pub(super) struct Wanted(Arc<Mutex<Option<BTreeSet<ResourceUri>>>>);
 

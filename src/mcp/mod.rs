@@ -112,7 +112,7 @@ pub struct Mcp {
     settings: Arc<Settings>,
     /// Names the agent of a call by the session in it, if calls name their sessions.
     names: Option<Names>,
-    /// The resources of which a host of the older era wants to be told.
+    /// The resources whose changes a host of the older era wants to be told.
     wanted: Wanted,
     watches: watch::Watches,
     /// The linked work tree in which the host works, if it works in one.

@@ -131,7 +131,7 @@ struct Trees {
     leads: HashMap<PathBuf, Option<PathBuf>>,
 }
 
-/// The work tree of which a folder is the top.
+/// The kind of work tree that has a folder as its top.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Top {
     Main,
@@ -197,7 +197,7 @@ impl Trees {
         None
     }
 
-    /// Refuses a folder in a linked work tree: a task works in the main work tree, whatever the caller's is.
+    /// Refuses a folder in a linked work tree: a task works in the main work tree, regardless of the caller's.
     fn of_a_task(&self, path: &str, found: &Found) -> Result<(), ToolError> {
         let Some(top) = &found.linked else { return Ok(()) };
         let (path, top, root) = (one_line(path, 300), top.display(), self.root.display());

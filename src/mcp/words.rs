@@ -106,7 +106,7 @@ pub(super) fn first_of(all: &[String], most: usize) -> Vec<String> {
 /// The longest path that is shown whole, in characters.
 const PATH_CHARS: usize = 300;
 
-/// Puts words of others behind a bar: they are data, whatever they say.
+/// Puts words of others behind a bar: they are data, even if they read like instructions.
 pub(super) fn fenced(words: &str) -> String {
     plain_text(words).lines().map(|line| format!("\n  | {line}")).collect()
 }

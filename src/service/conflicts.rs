@@ -263,7 +263,7 @@ fn prune(dir: &Dir) {
         found.sort_unstable();
         let mut left = found.len();
         for (name, len) in found {
-            // The last two belong to the newest conflict, and stay whatever their size.
+            // The last two belong to the newest conflict, and stay even if they are large.
             if left <= 2 || (left <= CONFLICT_FILES_MAX && bytes <= CONFLICT_BYTES_MAX) {
                 break;
             }

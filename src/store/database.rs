@@ -169,7 +169,7 @@ pub struct Loss {
     pub fences_above: u64,
 }
 
-/// The progress of a move of which only the steps in the folder are left.
+/// The progress of a move that has only its steps in the folder left.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Ending {
     /// The database has the state; the folder's file still has to get this name.

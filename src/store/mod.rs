@@ -160,7 +160,7 @@ pub trait Store: Send {
     /// As for [`Store::commit`].
     fn commit_kept(&mut self, batch: &Outbox, seal: &Digest) -> Result<Head, CommitError>;
 
-    /// Checks whether every batch waits for the disk, whatever durability it asks for.
+    /// Checks whether every batch waits for the disk, even one that asks for less durability.
     fn waits_for_disk(&self) -> bool {
         false
     }
@@ -476,7 +476,7 @@ impl StoredEvent {
 pub struct Options {
     /// The database with the state, if it is not in the state folder.
     pub database: Option<Database>,
-    /// Whether every commit waits for the disk, whatever its batch asks for.
+    /// Whether every commit waits for the disk, even if its batch asks for less.
     pub always_durable: bool,
     /// The places outside of the store in which the journal's head is recorded.
     pub anchors: Vec<Box<dyn AnchorSink>>,

@@ -100,7 +100,7 @@ impl Cache {
             Holds::ForNobodyElse => None,
         };
         let bytes = reading.weight() + size_of::<Slot>() + 2 * size_of::<Key>();
-        // What would push out nearly everything else is not kept.
+        // A reading that would push out nearly everything else is not kept.
         if let Some(until) = until.filter(|_| bytes <= self.bytes_max / 2) {
             let forgotten = self.lock().keep(key, &reading, until, bytes, self.bytes_max);
             // Freeing them takes time, in which others may go on.

@@ -165,7 +165,7 @@ impl Reading {
         let (mut calls, mut pairs) = (HashSet::new(), HashSet::new());
         let mut edges = Vec::new();
         for call in &self.calls {
-            // What is called again in the same way leads to the same.
+            // A second call in the same way has the same target.
             let Some(caller) = call.caller else { continue };
             if !calls.insert((caller, &call.callee.name, &call.callee.receiver)) {
                 continue;
@@ -203,7 +203,7 @@ impl Reading {
             {
                 return Near::Symbol(found);
             }
-            // What a class imports, its methods do not know.
+            // Methods do not know the imports of their class.
             if scope.kind != Kind::Class
                 && let Some(number) = self.imported_within(at, name)
             {

@@ -365,7 +365,7 @@ impl<'a> Scribe<'a> {
     }
 }
 
-/// A string literal in double quotes, whichever it was written in: `'it\'s'` is `"it's"`. Prefixes (`r`, `b`)
+/// A string literal in double quotes, also if it was written in single ones: `'it\'s'` is `"it's"`. Prefixes (`r`, `b`)
 /// stay.
 fn canonical_string(literal: &str) -> String {
     let at = literal.find(['"', '\'']).unwrap_or(0);

@@ -75,7 +75,7 @@ pub(super) fn is_generated(says: Says, bytes: &[u8]) -> bool {
     let head = bytes.get(..LOOKED_AT).unwrap_or(bytes);
     let mut in_comment = false;
     for line in head.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii) {
-        // What a comment quotes is none of its own words.
+        // A line comment within the comment is a quotation, and none of its own words.
         if says(line) && !(in_comment && line.starts_with(b"//")) {
             return true;
         }

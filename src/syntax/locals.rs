@@ -358,7 +358,7 @@ fn of_field(reading: &Reading, locals: &Sorted, call: &Call, path: &str, field: 
         // A class above may say it.
         None => set().or_else(above),
     };
-    // What stands in the class has been compared with what its methods set.
+    // The value in the class has been compared with the values that its methods set.
     match known {
         Some(value) if means_the_same(reading, call.caller, class, &value) => value,
         Some(_) => Receiver::Several,

@@ -261,7 +261,7 @@ impl Reading {
         if parts.iter().any(|part| part.unparsable) {
             return Err(NoSignature::Unparsable);
         }
-        // What a declaration says just as its definition does is said once.
+        // A declaration with the same signature as its definition is left out.
         let defines = |part: &Symbol| {
             let same = |it: &&&Symbol| !it.declared && it.signature == part.signature;
             part.declared && parts.iter().find(same).is_some()
@@ -430,7 +430,7 @@ impl Reading {
         // A setter is made by the name of what it sets.
         let set = last.trim_end_matches('=');
         let lost = self.lost.as_ref().is_none_or(|lost| lost.contains(last) || lost.contains(set));
-        // What has lost its class may have turned up outside it.
+        // A symbol that has lost its class may have turned up outside of the class.
         broken && (lost || self.numbers(last).next().is_some())
     }
 

@@ -69,7 +69,7 @@ impl<'a> Moves<'a> {
         let (old, new) = (self.old, self.new);
         let found = self.orders.entry(around.into()).or_insert_with(|| orders(old, new, around));
         let Some(Orders { before, after, in_common: longest }) = found else { return false };
-        // What can be left out of the longest order in common is what an edit may have moved.
+        // An edit may have moved a name that the longest common order does not need.
         before.contains(&name) && *longest == in_common(before, after, Some(name))
     }
 }
@@ -145,7 +145,7 @@ fn places(version: Version<'_>) -> (Vec<Range<usize>>, Vec<Vec<usize>>) {
     let symbols = &version.reading.symbols;
     let mut children: Vec<Vec<usize>> = vec![Vec::new(); symbols.len() + 1];
     for (at, symbol) in symbols.iter().enumerate() {
-        // What is put into another symbol from outside, as with `S.a = function …`, has its name and stands elsewhere.
+        // A symbol that is assigned to another symbol from outside, as with `S.a = function …`, has its name and stands elsewhere.
         let mut parent = symbol.parent;
         while let Some(around) = parent.map(|it| &symbols[it as usize])
             && (symbol.range.start < around.range.start || around.range.end < symbol.range.end)
@@ -162,7 +162,7 @@ fn places(version: Version<'_>) -> (Vec<Range<usize>>, Vec<Vec<usize>>) {
         for (nth, at) in inner.iter().enumerate() {
             let next = inner.get(nth + 1).map_or(bounds.end, |it| plain(*it).start);
             let own = plain(*at);
-            // What is written within one beside it shares its lines with that: a property among the parameters of a constructor.
+            // A symbol within a sibling shares its lines with the sibling: a property among the parameters of a constructor.
             if outer.start < own.start && own.end < outer.end {
                 ranges[*at] = own;
                 continue;

@@ -217,7 +217,7 @@ impl<'a> Walk<'a> {
         self.facts
     }
 
-    // What surrounds the current node.
+    // The nodes around the current node.
 
     /// The kind of the node that many levels up; 0 is the parent.
     pub(super) fn kind_above(&self, levels: usize) -> u8 {
@@ -562,7 +562,7 @@ impl<'a> Walk<'a> {
             self.errors = Some((first, count.saturating_add(1)));
             self.error_end = self.error_end.max(node.end_byte());
         }
-        // What looks like a name within an error may be that of a symbol that got lost there.
+        // An identifier within an error may be the name of a symbol that got lost there.
         if node.start_byte() >= self.error_end || !node.is_named() || node.child_count() > 0 {
             return;
         }

@@ -103,7 +103,7 @@ impl Capacity {
 }
 
 impl From<usize> for Capacity {
-    /// Allows at most this many, whatever other doors have.
+    /// Allows at most this many connections, regardless of other doors.
     fn from(max: usize) -> Self {
         Self { max, all: None }
     }

@@ -104,8 +104,8 @@ pub struct LineReader<R> {
 }
 
 impl<R: AsyncRead + Unpin> LineReader<R> {
-    /// Reads lines of at most [`FRAME_LEN_MAX`] bytes, each of which must end within `line_time_max` of its first
-    /// byte. Between lines it waits for ever; the caller must bound that.
+    /// Reads lines of at most [`FRAME_LEN_MAX`] bytes; each line must end within `line_time_max` of its first byte.
+    /// Between lines it waits for ever; the caller must bound that.
     pub fn new(source: R, line_time_max: Duration) -> Self {
         Self {
             source,

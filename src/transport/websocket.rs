@@ -152,7 +152,7 @@ struct Begun {
 }
 
 impl<R: AsyncRead + Unpin> Incoming<'_, R> {
-    /// Returns the next message or control frame. Pongs are ignored, whatever their content.
+    /// Returns the next message or control frame. Pongs are ignored, with any content.
     async fn next(&mut self) -> Result<Received, Broken> {
         loop {
             let (head, until) = self.head().await?;

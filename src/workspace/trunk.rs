@@ -205,7 +205,7 @@ impl<'a> Follower<'a> {
         let (from, to) = self.way;
         let changes = self.objects.changes(from, to)?;
         let assumed = self.without_assumptions(&old, &changes)?;
-        // A file of which only the time has changed is unchanged.
+        // A file is unchanged if only its time has changed.
         let _not_all_the_same = self.git(&old, &["update-index", "-q", "--refresh"])?;
         fs::copy(&old, &new)?;
         let read = self.git(&new, &["read-tree", "-m", from, to])?;

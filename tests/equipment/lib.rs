@@ -1,8 +1,7 @@
 //! Test equipment that shares code with no test: a store in memory, a second judge of rules, callers
 //! without proof, what fills a store as a long life does, and the signatures of hosts.
 //!
-//! It is a crate of its own so that nothing of it is in the product. Only the tests and the benches depend on
-//! it.
+//! It is a crate of its own so that no part of it is in the product. Only the tests and the benches depend on it.
 #![forbid(unsafe_code)]
 
 pub mod callers;

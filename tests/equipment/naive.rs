@@ -82,7 +82,7 @@ pub fn decide(files: &[&File], request: &Request) -> Decision {
     Decision::NeedApproval { rule, reason, terms, wait, again: questions - 1, by }
 }
 
-/// Whose answer all of these lists accept. Each word is taken for the ways of answering that it stands for.
+/// Returns the approvers that all of these lists accept. Each word is expanded to the ways of answering that it stands for.
 fn approvers_of_all(lists: &[&[Approver]]) -> Vec<Approver> {
     let ways = |by: &Approver| match by {
         Approver::Human => {

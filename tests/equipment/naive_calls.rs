@@ -185,9 +185,9 @@ fn sets(word: &str) -> bool {
 /// Words between two ends of commands.
 struct Stretch {
     words: Vec<(String, bool)>,
-    /// Which of them are targets of redirections, or follow a blank within marks.
+    /// Which of the words are targets of redirections, or follow a blank within quotation marks.
     aside: Vec<bool>,
-    /// Which of them begin a text within marks, or a command in one.
+    /// Which of the words begin a text within quotation marks, or a command in such a text.
     heads: Vec<bool>,
     within: bool,
 }

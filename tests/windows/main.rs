@@ -1,5 +1,5 @@
-//! What of the tests holds on Windows: the same files, over a named pipe. `scripts/windows-check` builds this
-//! for Windows and runs it; elsewhere there is nothing in it.
+//! The tests that hold on Windows: the same files, over a named pipe. `scripts/windows-check` builds this for Windows
+//! and runs it; elsewhere it is empty.
 #![cfg(windows)]
 #![expect(
     clippy::unwrap_used,

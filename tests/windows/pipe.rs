@@ -1,4 +1,4 @@
-//! What pipes have that sockets have not, and the command line over them.
+//! The properties of pipes that sockets do not have, and the command line over them.
 
 use std::fs::File;
 use std::future::ready;

@@ -4,7 +4,7 @@
 /// a larger one.
 pub const STORE_CHECKED_BYTES_MAX: u64 = 64 << 20;
 
-/// Events between two checkpoints of the journal, each of which waits for the disk.
+/// Events between two checkpoints of the journal; each checkpoint waits for the disk.
 pub const CHECKPOINT_EVERY: u64 = 1_000;
 
 /// The time for which a checkpoint waits after the one before it, in milliseconds, if more events come.

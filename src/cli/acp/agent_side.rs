@@ -1,4 +1,4 @@
-//! Handles the agent's messages, and the course of its requests that need an answer ("questions").
+//! Handles the agent's messages, and its requests that need an answer ("questions").
 //!
 //! ```text
 //!   judged --rules, or what others hold--> answered, and never shown
@@ -46,7 +46,7 @@ impl Proxy {
         self.of_agent(line);
     }
 
-    /// The session of a message; of an answer, that of its request.
+    /// Returns the session of a message; for an answer, the session of its request.
     fn session_of(&self, message: &Message<'_>) -> Option<String> {
         match (&message.method, message.key()) {
             (Some(_), _) => message.session(),
@@ -99,7 +99,7 @@ impl Proxy {
         }
     }
 
-    /// Says why the agent may not use an id: another of its requests has it, and an answer would belong to either.
+    /// Returns why the agent may not use an id: another of its requests has it, so that an answer could belong to either.
     fn is_taken(&self, key: &Id) -> Option<&'static str> {
         if self.questions.contains_key(key) {
             return Some("Provost: a request with the same id waits already");
@@ -146,7 +146,7 @@ impl Proxy {
         }
     }
 
-    /// Records an update about a call; places that the agent writes without asking are held as well, so that others hear of it.
+    /// Records an update about a call. Also locks places that the agent writes without asking, so that other agents learn of it.
     ///
     /// # Errors
     /// The reason why another reader could take it for a different update.
@@ -180,7 +180,7 @@ impl Proxy {
         let (asker, session) = (self.sessions.asker(Some(&params.session)), params.session);
         let (call, is_over) = match noted {
             Noted::Runs(call) => (call, false),
-            // A session that is taken up repeats its earlier calls.
+            // A resumed session repeats its earlier calls.
             Noted::Done(call) if !self.is_taken_up(&session) => (call, true),
             Noted::Done(_) | Noted::Other => return Ok(()),
         };
@@ -200,7 +200,7 @@ impl Proxy {
         Ok(())
     }
 
-    /// Whether the editor takes up a session, and the agent has not answered that.
+    /// Checks whether the editor has asked to resume the session, and the agent has not answered yet.
     fn is_taken_up(&self, session: &str) -> bool {
         let takes_up = |method: &str| matches!(method, "session/load" | "session/resume");
         let mut open = self.open.values().flatten();
@@ -214,7 +214,7 @@ impl Proxy {
         }
     }
 
-    /// Begins a question: first the rules and the places that others hold are checked.
+    /// Begins a question: first checks the rules, and the places that other agents hold.
     fn ask(&mut self, key: Id, message: &Message<'_>, method: &str, line: &[u8]) {
         let id: Box<str> = message.id.map_or("null", |it| it.get()).into();
         let session = message.session();
@@ -264,7 +264,7 @@ impl Proxy {
         self.questions.insert(key, question);
     }
 
-    /// Handles the result of the rules and of the check for places of others.
+    /// Handles the result of the rules, and of the check for places that other agents hold.
     pub(super) fn checked(&mut self, key: Id, checked: Checked) {
         let Some(question) = self.questions.get_mut(&key).filter(|it| it.stage == Stage::Judged) else {
             return;
@@ -298,7 +298,7 @@ impl Proxy {
         self.goes_on(session);
     }
 
-    /// Ends the judgement of a session's question: the messages that waited for it pass.
+    /// Ends the judgement of a session's question, and passes the messages that waited for it.
     fn goes_on(&mut self, session: Option<String>) {
         let Some(id) = session else { return };
         self.sessions.judgement_ends(&id);
@@ -307,7 +307,7 @@ impl Proxy {
         }
     }
 
-    /// Handles the answer of the editor's person; `line` is the answer's line, where it belongs to the agent's own request.
+    /// Handles the answer of the editor's person; `line` is the answer's line if it answers the agent's own request.
     pub(super) fn shown_answer(&mut self, key: Id, line: Option<Vec<u8>>, result: Option<&str>) {
         let Some(question) = self.questions.get_mut(&key) else { return };
         let was_queued = question.back.is_some();
@@ -323,7 +323,7 @@ impl Proxy {
             true => question.about.is_allowed_by(it),
             false => question.is_allowed_in_ours(it),
         });
-        // Where a rule asks, the dialog did not offer the options that the agent keeps for later.
+        // If a rule wanted approval, the dialog did not offer the options that the agent keeps for later uses.
         let is_kept = was_queued && result.is_some_and(|it| question.about.is_kept_by(it));
         match (allowed, line) {
             (true, line) => self.take(&key, line.filter(|_| !is_kept)),
@@ -353,7 +353,7 @@ impl Proxy {
         }
     }
 
-    /// Takes the places that an allowed question writes; the agent gets its answer after that.
+    /// Locks the places that an allowed question writes; the agent gets its answer after that.
     fn take(&mut self, key: &Id, answer: Option<Vec<u8>>) {
         let Some(question) = self.questions.get_mut(key) else { return };
         question.stage = Stage::Taking;
@@ -368,7 +368,7 @@ impl Proxy {
         }
     }
 
-    /// Closes a question with its answer; `answer` is the editor's own line, where the agent gets that.
+    /// Closes a question with its answer; `answer` is the editor's own line, if the agent gets that line.
     fn close(&mut self, key: &Id, verdict: &Verdict, answer: Option<Vec<u8>>) {
         let Some(question) = self.questions.remove(key) else { return };
         match (verdict, &question.about) {
@@ -433,7 +433,7 @@ impl Proxy {
         }
     }
 
-    /// The questions of a session.
+    /// Returns the ids of a session's questions.
     fn questions_of(&self, session: &str) -> Vec<Id> {
         let of_it = self.questions.iter().filter(|(_, it)| it.session.as_deref() == Some(session));
         of_it.map(|(id, _)| id.clone()).collect()
@@ -471,13 +471,13 @@ impl Proxy {
         }
     }
 
-    /// The agent takes a question back.
+    /// Handles the agent's withdrawal of a question.
     fn take_back(&mut self, key: &Id, line: Vec<u8>) {
         let Some(mut question) = self.questions.remove(key) else { return };
         question.hang_up();
         let is_ours = self.dialogs.values().any(|it| it == key);
         if question.stage == Stage::Shown && !is_ours {
-            // The editor has the request, and answers it. A yes that it gives in the meantime has no effect.
+            // The editor has the request, and answers it. A yes that it has given in the meantime has no effect.
             self.to_editor.send(line);
             self.answered.insert(key.clone());
         }
@@ -510,8 +510,8 @@ impl Proxy {
         self.refuse_to_agent(outline, &format!("it has more than {} MiB", ACP_PROXY_LINE_BYTES_MAX >> 20));
     }
 
-    /// Refuses a malformed line: an editor might read another message in it than the judged one. The side that waits for an
-    /// answer is told.
+    /// Refuses a malformed line: an editor might read a different message in it than the judged one. The side that waits
+    /// for an answer gets an error.
     fn refuse_to_agent(&mut self, outline: Outline, why: &str) {
         let (is_answer, is_told) = (outline.is_answer(), outline.is_told());
         let id = id_of(outline);
@@ -531,19 +531,19 @@ impl Proxy {
     }
 }
 
-/// Returns a call's command as a line for comparison: a shell's line stands for itself.
+/// Returns a call's command as a line for comparison; a shell's line stays as it is.
 fn command_of(call: &Value) -> Option<String> {
     let command = call["rawInput"].get("command").or_else(|| call["rawInput"].get("cmd"))?;
     crate::hooks::line_of(command)
 }
 
-/// The call that a permission request is about.
+/// Returns the id of the call that a permission request is about.
 fn call_of(message: &Message<'_>) -> Option<String> {
     let params: Value = serde_json::from_str(message.params()).ok()?;
     params.pointer("/toolCall/toolCallId")?.as_str().map(str::to_owned)
 }
 
-/// The request that a `$/cancel_request` is about.
+/// Returns the id of the request that a `$/cancel_request` withdraws.
 fn taken_back(message: &Message<'_>) -> Option<Id> {
     #[derive(Deserialize)]
     struct Params<'a> {

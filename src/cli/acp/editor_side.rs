@@ -10,7 +10,7 @@ use super::setup::{METHODS, Setup, with_our_server};
 use provost_base::limits::{ACP_PROXY_LINE_BYTES_MAX, ACP_PROXY_OPEN_MAX, ACP_PROXY_SESSIONS_MAX};
 use provost_mcp::Outline;
 
-/// The code for a line that is no JSON.
+/// The error code for a line that is not JSON.
 const NO_JSON: i64 = -32_700;
 /// The most options of one session that set modes.
 const MODE_OPTIONS_MAX: usize = 16;
@@ -48,7 +48,7 @@ impl Proxy {
                 }
                 let begins = setup.map(|it| self.sessions.begun(it.takes_up.as_deref(), it.cwd.as_deref()));
                 if let Some(asker) = begins.clone() {
-                    // The updates of a session that is taken up arrive before the answer.
+                    // The updates of a resumed session arrive before the answer.
                     if let Some(session) = session.clone().filter(|_| method != "session/fork") {
                         self.sessions.learn(session, asker.clone());
                     }
@@ -81,7 +81,7 @@ impl Proxy {
         }
     }
 
-    /// Says why no further request is accepted.
+    /// Returns why no further request is accepted, if none is.
     fn is_full(&self, begins: bool) -> Option<&'static str> {
         if self.open_count >= ACP_PROXY_OPEN_MAX {
             return Some("too many requests are open");
@@ -94,7 +94,7 @@ impl Proxy {
         self.open_count += 1;
     }
 
-    /// The mode that a request of the editor's sets.
+    /// Returns the mode that a request of the editor sets.
     ///
     /// # Errors
     /// The reason why the mode cannot be read.
@@ -113,7 +113,7 @@ impl Proxy {
         }
     }
 
-    /// Learns by which options modes are set, from the answer that begins a session. ACP v1, "Session config options".
+    /// Reads from the answer that begins a session which options set modes. ACP v1, "Session config options".
     pub(super) fn learn_modes(&mut self, result: &str) {
         let result: Value = serde_json::from_str(result).unwrap_or_default();
         let options = result["configOptions"].as_array().into_iter().flatten();
@@ -125,7 +125,7 @@ impl Proxy {
         }
     }
 
-    /// Has the rules judge a mode before the agent hears of it; the editor's next messages wait until then.
+    /// Has the rules judge a mode before the agent gets the request; the editor's next messages wait until then.
     fn judge_switch(&mut self, switch: Switch) {
         let (asker, mode) = (self.sessions.asker(switch.session.as_deref()), switch.mode.clone());
         self.preparing = true;
@@ -148,7 +148,7 @@ impl Proxy {
         }
     }
 
-    /// Removes an answered request; among several with one id, the one with this spelling.
+    /// Removes an answered request; of several requests with the same id, the request whose id has this spelling.
     pub(super) fn forget_open(&mut self, key: &Id, id: &str) -> Option<Open> {
         let all = self.open.get_mut(key)?;
         let at = all.iter().position(|it| &*it.id == id).unwrap_or(0);
@@ -179,7 +179,7 @@ impl Proxy {
         }
         match self.questions.get(&key).map(|it| it.stage) {
             Some(Stage::Shown) => self.shown_answer(key, Some(line), result),
-            // The question was not shown yet, or is answered already.
+            // The question has not been shown yet, or is answered already.
             Some(Stage::Judged | Stage::Taking) => {}
             None if self.answered.remove(&key) => {}
             None => {
@@ -195,7 +195,7 @@ impl Proxy {
         }
     }
 
-    /// Answers a malformed line, under the id of its request where it has one.
+    /// Answers a malformed line, under the id of its request if it has one.
     fn no_message_of_editor(&mut self, line: &[u8], why: &str) {
         let outline = Outline::of(line);
         let is_json = line.trim_ascii_start().first().is_some_and(|it| b"{[".contains(it));
@@ -214,14 +214,14 @@ impl Proxy {
         self.complain(&format!("not passed on to the agent: {why}"));
         let why = format!("Provost does not pass this on: {why}");
         if is_answer && let Some(id) = &id {
-            // The agent waits for it.
+            // The agent waits for this answer.
             return self.to_agent.send(message::failure(id, INTERNAL, &why, &Value::Null));
         }
         self.to_editor.send(message::failure(id.as_deref().unwrap_or("null"), code, &why, &Value::Null));
     }
 }
 
-/// The id that an outline has, as JSON.
+/// Returns the id of an outline, as JSON.
 pub(super) fn id_of(outline: Outline) -> Option<String> {
     outline.id().and_then(|it| serde_json::to_string(&it).ok())
 }

@@ -8,7 +8,7 @@
 //!   editor --session/load--> the tasks of a session whose editor had gone; the next turn continues them
 //! ```
 //! The editor gets no rights of its own: rules judge the task and the agent's requests, and an answer in the editor is no proof. So
-//! a request that a rule asks about is answered where all approvals are. Turns of several sessions run side by side.
+//! a request that needs approval is answered where all approvals are answered. Turns of several sessions run side by side.
 
 mod again;
 mod changes;
@@ -40,24 +40,24 @@ use provost_config::env::Environment;
 use again::Past;
 use session::{Running, Session};
 
-/// The code for a method that is not offered.
+/// The error code for a method that is not offered.
 const NO_METHOD: i64 = -32_601;
-/// The code for a session that is not there. ACP v1, "Error codes".
+/// The error code for a session that does not exist. ACP v1, "Error codes".
 const NO_SESSION: i64 = -32_002;
 /// The version of the protocol that is spoken.
 const VERSION: u64 = 1;
-/// What the editor may have unread, beyond which nothing more is read of it and of tasks, in bytes.
+/// The most bytes that the editor may have unread; beyond that, nothing more is read from it and from tasks.
 const UNREAD_MAX: usize = ACP_PROXY_UNREAD_BYTES_MAX;
 
-/// Which agent serves the editor, and as whom its sessions ask.
+/// The agent that serves the editor, and the name under which the sessions speak.
 pub(super) struct Served {
     /// The agent's entry in the configuration.
     pub(super) worker: AgentId,
-    /// The agent that all sessions speak as; without it, each has a name of its own.
+    /// The agent that all sessions speak as; if `None`, each session has a name of its own.
     pub(super) speaks_as: Option<AgentId>,
 }
 
-/// A question of a turn's to the editor, and where its answer goes.
+/// A question of a turn to the editor, and the receiver of its answer.
 pub(super) struct Dialog {
     params: Value,
     answer: oneshot::Sender<Value>,
@@ -65,9 +65,9 @@ pub(super) struct Dialog {
 
 /// Work that has ended.
 enum Done {
-    /// A session was prepared for a request: a new one, or one that is taken up with its past.
+    /// A session was prepared for a request: a new session, or a resumed one with its past.
     Begun { asked_by: Box<str>, id: String, made: Result<(Box<Session>, Option<Past>), CliError> },
-    /// A turn of a session is over; with the answer to its request, and the task that the next one goes on with, if there is one.
+    /// A turn of a session is over. Has the answer to its request, and the task that the next turn continues, if any.
     Ended { session: String, answer: Vec<u8>, goes_on_with: Option<String> },
 }
 
@@ -148,7 +148,7 @@ impl Server {
         }
     }
 
-    /// What the editor does not want an answer to.
+    /// Handles a notification of the editor, which needs no answer.
     fn told(&mut self, method: &str, message: &Message<'_>) {
         match method {
             "session/cancel" => {
@@ -171,14 +171,14 @@ impl Server {
         }
     }
 
-    /// The editor has answered a dialog of a turn.
+    /// Passes the editor's answer to the turn whose dialog it answers.
     fn answered(&mut self, message: &Message<'_>) {
         let Some(answer) = message.key().and_then(|id| self.dialogs.remove(&id)) else { return };
         let result = message.result.and_then(|it| message::plain_object(it.get()).ok());
         let _over = answer.send(result.unwrap_or_default());
     }
 
-    /// Takes up a session that another process of this program has begun.
+    /// Resumes a session that another process of this program has begun.
     fn load(&mut self, id: &str, params: &Value) {
         let session = params["sessionId"].as_str().unwrap_or_default().to_owned();
         if self.sessions.contains_key(&session) {
@@ -190,7 +190,7 @@ impl Server {
         }
     }
 
-    /// Begins a session, or takes up an earlier one.
+    /// Begins a session, or resumes an earlier one.
     fn begin(&mut self, id: &str, params: &Value, earlier: Option<String>) {
         if self.sessions.len() >= ACP_PROXY_SESSIONS_MAX {
             let why = format!("{ACP_PROXY_SESSIONS_MAX} sessions are open; close one first");
@@ -256,7 +256,7 @@ impl Server {
         });
     }
 
-    /// Ends a session; a turn of it is cancelled.
+    /// Ends a session, and cancels its turn.
     fn close(&mut self, id: &str, params: &Value) {
         match params["sessionId"].as_str().and_then(|it| self.sessions.remove(it)) {
             Some(mut session) => {
@@ -274,7 +274,7 @@ impl Server {
             "jsonrpc": "2.0", "id": id, "method": super::question::PERMISSION, "params": dialog.params,
         });
         self.dialogs.insert(Id::Text(id.into()), dialog.answer);
-        // Those whose turn has not waited for them.
+        // Removes the dialogs whose turn no longer waits for them.
         self.dialogs.retain(|_, it| !it.is_closed());
         self.to_editor.send(message::line(&request));
     }
@@ -292,14 +292,14 @@ impl Server {
                     session.running = None;
                     session.goes_on_with = goes_on_with.or(session.goes_on_with.take());
                 }
-                // Only now: the editor may ask for the next turn at once.
+                // The answer goes last, since the editor may ask for the next turn at once.
                 self.to_editor.send(answer);
             }
             Err(error) => crate::out::note(format!("provost: a turn was given up: {error}")),
         }
     }
 
-    /// A session is ready. Of one that is taken up the editor is told first what was said.
+    /// Answers the request when its session is ready. If the session is resumed, the editor first gets the earlier conversation.
     fn begun(&mut self, asked_by: &str, id: String, session: Session, past: Option<Past>) {
         let result = match past {
             None => json!({ "sessionId": id }),
@@ -322,7 +322,7 @@ impl Server {
         self.answer(asked_by, &result);
     }
 
-    /// The editor has gone: turns are cancelled, or go on, as the agent's entry says.
+    /// Ends the sessions when the editor has gone: cancels their turns, or lets them go on, as the agent's entry says.
     async fn leave(mut self) {
         self.dialogs.clear();
         for session in self.sessions.values_mut() {
@@ -349,7 +349,7 @@ impl Server {
     }
 }
 
-/// An error of ours, as an answer: what happened, why, and the next step.
+/// Returns an error of Provost as an answer: what happened, why, and the next step.
 fn failure(id: &str, error: &CliError) -> Vec<u8> {
     let text = error.text();
     let text = text.strip_prefix("error: ").unwrap_or(&text);

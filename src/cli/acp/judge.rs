@@ -34,9 +34,9 @@ pub(super) struct Asker {
 pub(super) enum Checked {
     Allowed,
     Denied(String),
-    /// No rule covers it: the person is asked, as without Provost.
+    /// No rule applies: the editor asks its person, as without Provost.
     Person,
-    /// A rule asks: the queue now has the question.
+    /// A rule wants approval: the question is in the queue now.
     Queued(Box<Queued>),
 }
 
@@ -46,7 +46,7 @@ pub(super) struct Queued {
     question: wire::AskPermission,
 }
 
-/// Works something out on a thread of its own; `None` if that takes too long.
+/// Runs a function on a thread of its own; returns `None` if that takes too long.
 pub(super) async fn apart<T: Send + 'static>(
     most: Duration,
     work: impl FnOnce() -> T + Send + 'static,
@@ -57,7 +57,7 @@ pub(super) async fn apart<T: Send + 'static>(
     tokio::time::timeout(most, take).await.ok()?.ok()
 }
 
-/// Whether a session there has a repository, and so a daemon.
+/// Checks whether a session in this folder has a repository, and so a daemon.
 pub(super) async fn has_repository(cwd: PathBuf) -> bool {
     let most = Duration::from_millis(ACP_PROXY_SETUP_MS_MAX);
     apart(most, move || here(&cwd).is_ok_and(|it| it.places.identity != it.places.root))
@@ -69,7 +69,7 @@ fn here(cwd: &Path) -> Result<RepoContext, CliError> {
     RepoContext::in_folder(cwd.to_owned(), Environment::current())
 }
 
-/// What a question is about, worked out.
+/// The facts of a question, as far as they were found out.
 struct Facts {
     here: RepoContext,
     writes: Writes,
@@ -93,7 +93,7 @@ async fn facts(about: &About, asker: &Asker) -> Result<Facts, CliError> {
     }
 }
 
-/// Checks a question against the rules and the places that others hold.
+/// Checks a question against the rules, and against the places that other agents hold.
 pub(super) async fn check(about: About, asker: Asker, granted: bool) -> Checked {
     let until = Instant::now() + Duration::from_millis(HOOK_MS_MAX);
     let facts = match facts(&about, &asker).await {
@@ -108,7 +108,7 @@ pub(super) async fn check(about: About, asker: Asker, granted: bool) -> Checked 
         .unwrap_or_else(|error| unchecked(&about, &error, !facts.writes.is_nothing()))
 }
 
-/// Refuses a write that could not be checked; about anything else the person is asked.
+/// Refuses a write that could not be checked; the editor asks its person about any other request.
 fn unchecked(about: &About, error: &CliError, writes: bool) -> Checked {
     match about {
         About::Permission { .. } if !writes => Checked::Person,
@@ -183,7 +183,7 @@ fn question(about: &About, asker: &Asker, here: &RepoContext) -> wire::AskPermis
     }
 }
 
-/// Waits for the queue's answer; `None` where the queue has none. Dropping the sender withdraws the question.
+/// Waits for the queue's answer; returns `None` if the queue has none. Dropping the sender of `back` withdraws the question.
 pub(super) async fn wait_in_queue(queued: Queued, mut back: oneshot::Receiver<()>) -> Option<Verdict> {
     let Queued { client, mut question } = queued;
     question.wait_ms = Some(HOOK_ASK_MS);
@@ -209,7 +209,7 @@ pub(super) async fn wait_in_queue(queued: Queued, mut back: oneshot::Receiver<()
     }
 }
 
-/// Takes the places that an allowed call writes.
+/// Locks the places that an allowed call writes.
 pub(super) async fn take(about: About, asker: Asker) -> Verdict {
     let until = Instant::now() + Duration::from_millis(HOOK_MS_MAX);
     let facts = match facts(&about, &asker).await {
@@ -219,7 +219,7 @@ pub(super) async fn take(about: About, asker: Asker) -> Verdict {
     taken(&facts, &asker, until).await
 }
 
-/// Takes the places that an ended call has written without asking.
+/// Locks the places that an ended call has written without asking.
 pub(super) async fn take_written(call: Value, asker: Asker) -> Verdict {
     let until = Instant::now() + Duration::from_millis(HOOK_MS_MAX);
     let cwd = asker.cwd.clone();
@@ -246,17 +246,17 @@ async fn taken(facts: &Facts, asker: &Asker, until: Instant) -> Verdict {
     }
 }
 
-/// The locks of an agent that are released.
+/// The locks of an agent that are released at the end of a session.
 pub(super) enum Leaving {
-    /// All of them: no other session has its name.
+    /// All locks: no other session has the agent's name.
     All,
-    /// Those that this process has taken for it: another process may have its name and go on working.
+    /// The locks that this process has taken for the agent: another process may have its name and go on working.
     OfProcess,
-    /// Those on these files: another session of this process has its name.
+    /// The locks on these files: another session of this process has the agent's name.
     Files(Vec<PathBuf>),
 }
 
-/// Releases the locks of a session. Where no daemon runs, no agent holds anything for long.
+/// Releases the locks of a session. Starts no daemon, since without a daemon locks end by themselves.
 pub(super) async fn leave(asker: Asker, what: Leaving) {
     let left = async {
         let cwd = asker.cwd.clone();
@@ -305,8 +305,8 @@ async fn release(client: &Client, files: &HashSet<String>) -> Result<(), CliErro
     Ok(())
 }
 
-/// Records that an agent has set its session's mode by itself, and that no rule covers it: its status tells that, and
-/// so does the journal.
+/// Records in the agent's status, and so in the journal, that the agent has set its session's mode by itself, and that
+/// no rule applies to it.
 pub(super) async fn record_mode(asker: Asker, mode: &str) {
     let said = async {
         let cwd = asker.cwd.clone();
@@ -323,20 +323,20 @@ pub(super) async fn record_mode(asker: Asker, mode: &str) {
         client.publish_post(&wire::PublishPost { message }).await?;
         Ok::<_, CliError>(())
     };
-    // Its person reads it on standard error in any case.
+    // The person can read it on standard error in any case.
     let _unheard = tokio::time::timeout(Duration::from_millis(HOOK_MS_MAX), said).await;
 }
 
-/// The rules' answer about a mode of a session.
+/// The answer of the rules about a mode of a session.
 pub(super) enum Switching {
     Settled(Verdict),
-    /// No rule speaks of it.
+    /// No rule applies to the mode.
     Unruled,
-    /// A rule asks: the queue has it now.
+    /// A rule wants approval: the question is in the queue now.
     Queued(Box<Queued>),
 }
 
-/// Whether a session may be set to this mode.
+/// Asks the rules whether a session may be set to this mode.
 pub(super) async fn may_switch(asker: Asker, mode: String) -> Switching {
     let until = Instant::now() + Duration::from_millis(HOOK_MS_MAX);
     let asked = async {
@@ -364,7 +364,7 @@ pub(super) async fn may_switch(asker: Asker, mode: String) -> Switching {
     })
 }
 
-/// Withdraws a question from the queue that was answered elsewhere.
+/// Withdraws from the queue a question that was answered elsewhere.
 pub(super) async fn take_back(queued: Queued) {
     let (answered, back) = oneshot::channel();
     drop(answered);
@@ -378,7 +378,7 @@ pub(super) async fn switch_in_queue(queued: Queued) -> Verdict {
     answered.unwrap_or_else(|| Verdict::Denied("no person has answered it".into()))
 }
 
-/// Whether a call says of itself that it writes, and nothing else.
+/// Checks whether a call only writes: calls that read, run a command or fetch do not count, even if they name a write.
 pub(super) fn is_write(call: &Value) -> bool {
     match acp::kind(call) {
         "read" | "search" | "execute" | "fetch" | "think" | "switch_mode" => false,
@@ -386,7 +386,7 @@ pub(super) fn is_write(call: &Value) -> bool {
     }
 }
 
-/// The paths that a call names, from its session's folder.
+/// Returns the paths that a call names, resolved from its session's folder.
 pub(super) fn paths(call: &Value, cwd: &Path) -> Vec<PathBuf> {
     let of_diffs = acp::diffs(call).filter_map(|it| it["path"].as_str());
     of_diffs.chain(acp::places(call)).chain(acp::named(call)).map(|it| cwd.join(it)).collect()

@@ -7,7 +7,7 @@ use tokio::io::{AsyncBufReadExt as _, AsyncRead, BufReader};
 use provost_base::limits::ACP_PROXY_LINE_BYTES_MAX;
 use provost_mcp::Outline;
 
-/// What is read of a side at once, in bytes.
+/// The most bytes that are read from a side at once.
 const BUFFER: usize = 64 << 10;
 
 pub(super) struct Lines<R> {
@@ -16,12 +16,12 @@ pub(super) struct Lines<R> {
     outline: Option<Outline>,
 }
 
-/// What a side has said.
+/// The next input of a side.
 pub(super) enum Said {
     /// A line, with its end.
     Line(Vec<u8>),
     TooLong(Outline),
-    /// It says nothing more.
+    /// The side has closed its output.
     End,
 }
 
@@ -30,7 +30,7 @@ impl<R: AsyncRead + Unpin> Lines<R> {
         Self { from: BufReader::with_capacity(BUFFER, from), line: Vec::new(), outline: None }
     }
 
-    /// The next line. What was read of one stays when this is dropped before its end.
+    /// Returns the next line. If the future is dropped before the line's end, the part that was read stays for the next call.
     ///
     /// # Errors
     /// When the side cannot be read.

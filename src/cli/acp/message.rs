@@ -31,7 +31,7 @@ const MEMBERS: [&str; 6] = ["jsonrpc", "id", "method", "params", "result", "erro
 pub(super) enum Id {
     Number(i64),
     Text(Box<str>),
-    /// Anything else, as it is spelled: none, or a number that not all peers can tell from its neighbours.
+    /// Any other id, as it is spelled: `null`, or a number that not all peers can tell from its neighbours.
     Other(Box<str>),
 }
 
@@ -39,7 +39,7 @@ impl<'a> Message<'a> {
     /// Reads a line.
     ///
     /// # Errors
-    /// Why it is no message.
+    /// The reason why the line is not a message.
     pub(super) fn read(line: &'a [u8]) -> Result<Self, String> {
         let text = std::str::from_utf8(line).map_err(|_| "it is no UTF-8".to_owned())?;
         let message: Self = serde_json::from_str(text).map_err(|err| format!("it is no message: {err}"))?;
@@ -58,23 +58,23 @@ impl<'a> Message<'a> {
         }
     }
 
-    /// The id, to compare it.
+    /// Returns the id in the form for comparison.
     pub(super) fn key(&self) -> Option<Id> {
         self.id.map(Id::of)
     }
 
-    /// The parameters, or an empty object.
+    /// Returns the parameters, or an empty object.
     pub(super) fn params(&self) -> &'a str {
         self.params.map_or("{}", RawValue::get)
     }
 
-    /// The session that its parameters name.
+    /// Returns the session that the parameters name.
     pub(super) fn session(&self) -> Option<String> {
         session_in(self.params())
     }
 }
 
-/// The session that some members name.
+/// Returns the session that an object's members name.
 pub(super) fn session_in(text: &str) -> Option<String> {
     #[derive(Deserialize)]
     struct OfSession {
@@ -94,7 +94,7 @@ impl Id {
             },
             Ok(Value::Number(number)) => match (number.as_i64(), number.as_f64()) {
                 (Some(number), _) if is_exact(number) => Self::Number(number),
-                // As a peer spells it that has no other numbers.
+                // This is the spelling of a peer that has only floating-point numbers.
                 (None, Some(number)) if number.fract() == 0.0 && is_exact(number as i64) => {
                     Self::Number(number as i64)
                 }
@@ -219,7 +219,7 @@ pub(super) fn plain_object(text: &str) -> Result<Value, String> {
     }
 }
 
-/// Does the same for parameters and results whose members are known by name: none of these occurs in another case.
+/// Parses like `plain_object`, and also checks that no member that is read by name occurs in another case of letters.
 ///
 /// # Errors
 /// The reason why it is no such object.
@@ -229,7 +229,7 @@ pub(super) fn known_object(text: &str) -> Result<Value, String> {
     Ok(object)
 }
 
-/// The members that are read by name, at any depth but within a tool's own arguments.
+/// The members that are read by name, at any depth except within a tool's own arguments.
 const KNOWN: [&str; 24] = [
     "sessionId",
     "update",
@@ -275,10 +275,10 @@ fn checked_case(value: &Value) -> Result<(), String> {
     }
 }
 
-/// Checks that the members of an object, and of one of its members, occur once and in no other case. Reads no further.
+/// Checks that the known members of an object, and of one of its members, occur once and in no other case of letters; does not read deeper.
 ///
 /// # Errors
-/// The reason why they do not.
+/// The reason why a member does not.
 pub(super) fn clear_members(text: &str, known: &[&str]) -> Result<(), String> {
     struct Names<'k>(&'k [&'k str]);
     impl<'de> Visitor<'de> for Names<'_> {
@@ -304,25 +304,25 @@ pub(super) fn clear_members(text: &str, known: &[&str]) -> Result<(), String> {
     from.deserialize_map(Names(known)).map_err(|err| format!("its parameters cannot be read: {err}"))
 }
 
-/// A message of ours, as a line.
+/// Returns a message of Provost as a line.
 pub(super) fn line(message: &Value) -> Vec<u8> {
     let mut line = message.to_string().into_bytes();
     line.push(b'\n');
     line
 }
 
-/// The option that an answer to a question for permission chooses.
+/// Returns the option that an answer to a permission request chooses.
 pub(super) fn chosen_option(line: &[u8]) -> Option<String> {
     let answer: Value = serde_json::from_slice(line).ok()?;
     answer.pointer("/result/outcome/optionId")?.as_str().map(str::to_owned)
 }
 
-/// An answer to a request, under the id as it was spelled.
+/// Returns an answer to a request, with the id as the request spelled it.
 pub(super) fn answer(id: &str, result: &Value) -> Vec<u8> {
     format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{result}}}\n").into_bytes()
 }
 
-/// The same with an error.
+/// Returns an error as the answer to a request.
 pub(super) fn failure(id: &str, code: i64, message: &str, data: &Value) -> Vec<u8> {
     let mut error = json!({ "code": code, "message": message });
     if !data.is_null() {

@@ -1,4 +1,4 @@
-//! Modes that the agent sets by itself: the rules judge them like those that the editor sets.
+//! Modes that the agent sets by itself: the rules judge them like modes that the editor sets.
 //!
 //! ```text
 //!   agent tells a mode that was not set --> the editor hears of it --> rules
@@ -19,13 +19,13 @@ use provost_base::limits::{ACP_MODE_CHANGES_MAX, ACP_PROXY_QUESTIONS_MAX};
 #[derive(Default)]
 pub(super) struct ModeOf {
     now: Option<String>,
-    /// The one before the editor's last request, which counts again where the agent refuses that.
+    /// The mode before the editor's last request; it counts again if the agent refuses that request.
     before: Option<String>,
-    /// The config option by which it is set; `None` for one of `modes`.
+    /// The config option that sets the mode; `None` if the agent uses `modes`.
     option: Option<String>,
-    /// What was chosen where the agent has asked whether it may leave the mode.
+    /// The option that was chosen when the agent asked whether it may leave the mode.
     chosen: Option<String>,
-    /// How often the agent's own was set back.
+    /// The number of times that a mode of the agent's own choice was set back.
     set_back: usize,
 }
 
@@ -38,7 +38,7 @@ pub(super) struct OwnMode {
 }
 
 impl ModeOf {
-    /// As the answer says that begins or loads a session. ACP v1, "Session modes" and "Session config options".
+    /// Reads the mode from the answer that begins or loads a session. ACP v1, "Session modes" and "Session config options".
     pub(super) fn learn(&mut self, result: &Value) {
         if let Some(now) = result.pointer("/modes/currentModeId").and_then(Value::as_str) {
             (self.now, self.option) = (Some(now.to_owned()), None);
@@ -47,24 +47,24 @@ impl ModeOf {
         }
     }
 
-    /// The editor sets it, and may.
+    /// Records a mode that the editor sets, and is allowed to set.
     pub(super) fn is_set(&mut self, mode: String) {
         self.before = self.now.replace(mode);
     }
 
-    /// The agent has asked whether it may leave the mode, and hears that it may, by this option.
+    /// Records that the agent may leave the mode, by this option of its question.
     pub(super) fn may_be_left_for(&mut self, option: String) {
         self.chosen = Some(option);
     }
 
-    /// The agent has not done what the editor asked for.
+    /// Records that the agent has refused the editor's last request.
     pub(super) fn was_not_set(&mut self) {
         if let Some(before) = self.before.take() {
             self.now = Some(before);
         }
     }
 
-    /// The mode that an update tells, where that is another one than is known.
+    /// Returns the mode that an update reports, if it differs from the known mode.
     fn told(&self, update: &Value) -> Option<String> {
         let now = match update["sessionUpdate"].as_str()? {
             "current_mode_update" => update["currentModeId"].as_str().map(str::to_owned),
@@ -77,7 +77,7 @@ impl ModeOf {
     }
 }
 
-/// The option that sets the mode, and its value: this one, or the first of its category.
+/// Returns the option that sets the mode, and its value: the option with this id, or the first of the category `mode`.
 fn option_of(options: &Value, id: Option<&str>) -> Option<(String, String)> {
     let is_it = |it: &&Value| match id {
         Some(id) => it["id"] == id,
@@ -87,19 +87,19 @@ fn option_of(options: &Value, id: Option<&str>) -> Option<(String, String)> {
     Some((option["id"].as_str()?.to_owned(), option["currentValue"].as_str()?.to_owned()))
 }
 
-/// Whether an update tells modes.
+/// Checks whether an update of this kind reports modes.
 pub(super) fn is_told(kind: &str) -> bool {
     matches!(kind, "current_mode_update" | "config_option_update")
 }
 
 impl Proxy {
-    /// Has the rules judge a mode that the agent tells and that was not set by its editor.
+    /// Has the rules judge a mode that the agent reports and that the editor has not set.
     pub(super) fn note_mode(&mut self, session: &str, update: &Value) {
         let asker = self.sessions.asker(Some(session));
         let Some(known) = self.sessions.get(session) else { return };
         let Some(mode) = known.mode.told(update) else { return };
         let before = known.mode.now.replace(mode.clone());
-        // Agents name the options of that question by the modes.
+        // Agents give the options of that question the names of the modes.
         if known.mode.chosen.take().as_ref() == Some(&mode) {
             return;
         }
@@ -135,14 +135,14 @@ impl Proxy {
         }
     }
 
-    /// A person has answered about a mode that was set back.
+    /// Handles a person's answer about a mode that was set back.
     pub(super) fn answered_mode(&mut self, own: &OwnMode, verdict: &Verdict) {
         if matches!(verdict, Verdict::Allowed) {
             self.set_mode(&own.session, own.mode.clone());
         }
     }
 
-    /// Puts the session into its mode before; cancels the turn of an agent that has none, or leaves it again and again.
+    /// Sets the session's former mode again; cancels the turn if there is none, or if the agent leaves the mode again and again.
     fn set_back(&mut self, own: &OwnMode, why: &str) {
         let OwnMode { session, before, mode, .. } = own;
         self.complain(&format!(
@@ -160,7 +160,7 @@ impl Proxy {
         }
     }
 
-    /// Sets a mode by a request of our own, whose answer the editor does not see.
+    /// Sets a mode by a request of the proxy itself, whose answer the editor does not see.
     fn set_mode(&mut self, session: &str, mode: String) {
         let Some(known) = self.sessions.get(session) else { return };
         let (method, params) = match &known.mode.option {

@@ -7,7 +7,7 @@ use tokio::io::{AsyncWrite, AsyncWriteExt as _};
 use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinHandle;
 
-/// How much goes out at once where several messages wait, in bytes.
+/// The most bytes that are written at once if several messages wait.
 const TOGETHER: usize = 64 << 10;
 
 pub(super) struct Outlet {
@@ -33,7 +33,7 @@ impl Outlet {
 
     pub(super) fn send(&self, message: Vec<u8>) {
         self.state.unread.fetch_add(message.len(), Ordering::Relaxed);
-        // Its reader has gone: that is seen where the side is read.
+        // If the reader has gone, the loop notices it where it reads that side.
         let _gone = self.to.send(message);
     }
 
@@ -42,17 +42,17 @@ impl Outlet {
         self.state.unread.load(Ordering::Relaxed) < most || self.is_shut()
     }
 
-    /// Whether the side has gone.
+    /// Checks whether the side has gone.
     pub(super) fn is_shut(&self) -> bool {
         self.state.is_shut.load(Ordering::Relaxed)
     }
 
-    /// Waits until it has read something, or has gone.
+    /// Waits until the side has read some bytes, or has gone.
     pub(super) async fn moves(&self) {
         self.state.moved.notified().await;
     }
 
-    /// Ends after the last message.
+    /// Ends the output after the last message.
     pub(super) async fn close(self) {
         drop(self.to);
         let _ended = self.writing.await;

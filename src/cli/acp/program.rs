@@ -12,27 +12,27 @@ use crate::{CliError, out};
 use provost_base::AgentId;
 use provost_base::limits::ACP_PROXY_END_MS;
 
-/// What is started.
+/// The program to start.
 pub(super) struct Program {
     pub(super) words: Vec<String>,
     pub(super) variables: BTreeMap<String, String>,
-    /// The agent that it and its shells speak as, where that is one for all sessions.
+    /// The agent that the program and its shells speak as, if it is the same for all sessions.
     pub(super) agent: Option<AgentId>,
 }
 
-/// The exit codes of a shell for a program that is not there, and one that cannot be run.
+/// The exit codes of a shell for a program that does not exist, and for one that cannot be run.
 const NOT_THERE: u8 = 127;
 const NOT_RUNNABLE: u8 = 126;
 
 const END: Duration = Duration::from_millis(ACP_PROXY_END_MS);
-/// The time that processes which an ended agent has left get after their signal.
+/// The time that the processes left by an ended agent get between SIGTERM and SIGKILL.
 const LEFT: Duration = Duration::from_millis(200);
 
 impl Program {
-    /// Starts it, in a group of its own, with its input and output in our hands.
+    /// Starts the program in a process group of its own, with its input and output as pipes to this process.
     ///
     /// # Errors
-    /// Why it cannot be started.
+    /// The reason why it cannot be started.
     pub(super) fn start(&self) -> Result<Child, CliError> {
         let mut command = std::process::Command::new(&self.words[0]);
         command.args(&self.words[1..]).envs(&self.variables).env(BEHIND, std::process::id().to_string());
@@ -40,7 +40,7 @@ impl Program {
             command.env("PROVOST_AGENT", agent.as_str());
         }
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
-        // This thread starts it, and stays until it has ended.
+        // This thread starts the program, and stays until the program has ended.
         provost_system::end_with_us(&mut command);
         #[cfg(unix)]
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
@@ -55,7 +55,7 @@ impl Program {
     }
 }
 
-/// Ends the program, whose input is closed: after a while by a signal to all of its processes, and then by killing them.
+/// Ends the program, whose input is closed: waits for its exit, then sends SIGTERM to all of its processes, and then kills them.
 pub(super) async fn end(child: &mut Child, group: Option<u32>) -> Option<ExitStatus> {
     let by_itself = timeout(END, child.wait()).await;
     let ended = match by_itself {
@@ -65,12 +65,12 @@ pub(super) async fn end(child: &mut Child, group: Option<u32>) -> Option<ExitSta
             timeout(END, child.wait()).await
         }
     };
-    // What it has started may go on without it.
+    // Processes that it has started may go on without it.
     if kill(group, Force::Ask) {
         tokio::time::sleep(LEFT).await;
     }
     kill(group, Force::Kill);
-    // On a system without groups.
+    // Needed on a system without process groups.
     let _gone = child.start_kill();
     match ended {
         Ok(ended) => ended.ok(),
@@ -84,7 +84,7 @@ enum Force {
     Kill,
 }
 
-/// Sends a signal to all processes of the agent's group; whether there is one.
+/// Sends a signal to all processes of the agent's group; returns whether there is a process.
 #[cfg(unix)]
 fn kill(group: Option<u32>, force: Force) -> bool {
     use rustix::process::{Pid, Signal, kill_process_group};
@@ -93,13 +93,13 @@ fn kill(group: Option<u32>, force: Force) -> bool {
     group.is_some_and(|it| kill_process_group(it, signal).is_ok())
 }
 
-/// There are no groups here: the program alone is ended.
+/// There are no process groups here: only the program itself is ended.
 #[cfg(not(unix))]
 fn kill(_group: Option<u32>, _force: Force) -> bool {
     false
 }
 
-/// How it has ended, for people.
+/// Describes the end of the program, for people.
 pub(super) fn told(status: Option<ExitStatus>) -> String {
     match status {
         Some(status) => format!("the agent has ended ({status})"),

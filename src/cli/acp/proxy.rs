@@ -33,20 +33,20 @@ use provost_base::limits::{
 
 /// The most bytes that a side may have unread: the proxy's own answers, and one longest line of the other side.
 const UNREAD_MAX: usize = ACP_PROXY_UNREAD_BYTES_MAX + 2 * ACP_PROXY_LINE_BYTES_MAX;
-/// The time that an ended agent's output is waited for: processes that it has started may keep it open.
+/// How long the proxy waits for the output of an ended agent: processes that it has started may keep it open.
 const LAST_WORDS: Duration = Duration::from_millis(500);
-/// Requests that were answered in the editor's stead and whose ids are kept until its own answer comes.
+/// The most requests, answered in the editor's stead, whose ids are kept until the editor's own answer comes.
 const LATE_MAX: usize = 8 * ACP_PROXY_QUESTIONS_MAX;
-/// The time that an editor is waited for that does not read its last messages.
+/// How long the proxy waits for an editor that does not read its last messages.
 const LAST_READ: Duration = Duration::from_secs(2);
 
-/// A request of the editor's that the agent has not answered.
+/// A request of the editor that the agent has not answered.
 pub(super) struct Open {
-    /// Its id, as it is spelled.
+    /// The request's id, as it is spelled.
     pub(super) id: Box<str>,
     pub(super) method: Box<str>,
     pub(super) session: Option<String>,
-    /// As whom the session will speak that it begins.
+    /// The agent as which the session will speak that the request begins; `None` if it begins none.
     pub(super) begins: Option<Asker>,
 }
 
@@ -56,26 +56,26 @@ pub(super) enum Done {
     Prepared(Vec<u8>),
     Checked(Id, Checked),
     Queue(Id, Option<Verdict>),
-    /// The places that an allowed question writes were taken, or not; with the editor's answer, if the editor allowed it.
+    /// The places that an allowed question writes were locked, or not; with the editor's answer, if the editor has allowed it.
     Taken(Id, Verdict, Option<Vec<u8>>),
-    /// The places that the agent writes without asking were taken; otherwise a sentence for the person.
+    /// The places that the agent writes without asking were locked; otherwise the verdict has a sentence for the person.
     Written(String, Verdict),
-    /// Rules were asked about a mode that is to be set.
+    /// The rules have judged a mode that the editor sets.
     MayBeSwitched(Switch, Switching),
-    /// Rules were asked about a mode that the agent has set by itself.
+    /// The rules have judged a mode that the agent has set by itself.
     OwnMode(OwnMode, Switching),
-    /// A person was asked about it.
+    /// A person has answered about such a mode.
     OwnModeAnswered(OwnMode, Verdict),
-    /// A session has given back what it had, or a word was put on record.
+    /// A session has released its locks, or a mode was recorded.
     Left,
 }
 
-/// A request of the editor's to set a session's mode.
+/// A request of the editor to set a session's mode.
 pub(super) struct Switch {
     pub(super) line: Vec<u8>,
     pub(super) session: Option<String>,
     pub(super) mode: String,
-    /// Its id, to compare it and as it is spelled; `None` for one that is told.
+    /// The request's id, in the form for comparison and as it is spelled; `None` for a notification.
     pub(super) id: Option<(Id, Box<str>)>,
 }
 
@@ -87,25 +87,25 @@ pub(super) struct Proxy {
     pub(super) open: HashMap<Id, Vec<Open>>,
     pub(super) open_count: usize,
     pub(super) questions: HashMap<Id, Question>,
-    /// The ids of dialogs of ours, with the question that each is about.
+    /// The ids of the proxy's own dialogs, with the question that each is about.
     pub(super) dialogs: HashMap<Id, Id>,
     pub(super) answered: Answered,
-    /// Requests of the agent's that have passed and that the editor has not answered, by id.
+    /// Requests of the agent that the proxy has passed on and the editor has not answered, by id.
     pub(super) passed: HashMap<Id, usize>,
     pub(super) passed_count: usize,
     /// The options by which the editor sets modes.
     pub(super) mode_options: HashSet<String>,
-    /// Requests of ours that the agent has not answered, with the session of each.
+    /// The proxy's own requests that the agent has not answered, with the session of each.
     pub(super) own_requests: HashMap<Id, String>,
     pub(super) work: JoinSet<Done>,
-    /// Whether a request is prepared for which the editor's next messages wait.
+    /// Whether a request is being prepared for which the editor's next messages wait.
     pub(super) preparing: bool,
-    /// This program, as an agent can start it.
+    /// The path of this program, for an agent that starts it.
     pub(super) program: PathBuf,
     garbage: usize,
 }
 
-/// Requests that were answered in the editor's stead, whose answers are dropped when they come.
+/// The requests that were answered in the editor's stead; the editor's answers to them are dropped.
 #[derive(Default)]
 pub(super) struct Answered {
     known: HashSet<Id>,
@@ -250,14 +250,14 @@ impl Proxy {
                 self.preparing = false;
                 self.switched(switch, &verdict);
             }
-            // The editor's person chooses.
+            // No rule applies: the choice of the editor's person counts.
             Done::MayBeSwitched(switch, Switching::Unruled) => {
                 self.preparing = false;
                 self.switched(switch, &Verdict::Allowed);
             }
             Done::OwnMode(own, said) => self.judged_mode(own, said),
             Done::OwnModeAnswered(own, verdict) => self.answered_mode(&own, &verdict),
-            // Where a rule asks, the editor's person has answered by choosing.
+            // If a rule wants approval, the person has given it by choosing the mode in the editor.
             Done::MayBeSwitched(switch, Switching::Queued(queued)) => {
                 self.preparing = false;
                 self.switched(switch, &Verdict::Allowed);
@@ -270,7 +270,7 @@ impl Proxy {
         }
     }
 
-    /// Work was given up, or has failed in a way that should not be: its question is not left open.
+    /// Handles work that was aborted or has panicked: the question of a panicked task is not left open.
     fn broken(&mut self, error: &JoinError) {
         if error.is_cancelled() {
             return;
@@ -311,7 +311,7 @@ impl Proxy {
         }
         let askers = self.sessions.all();
         let Self { to_agent, to_editor, open, work, .. } = self;
-        // Its input ends; one that does not read it gets a signal.
+        // The agent's input ends; an agent that does not read it gets a signal.
         let closing = tokio::spawn(async move {
             let _unread = tokio::time::timeout(LAST_READ, to_agent.close()).await;
         });
@@ -332,7 +332,7 @@ impl Proxy {
         if by_editor { DONE } else { FAILED }
     }
 
-    /// The sessions in which a turn is under way.
+    /// Returns the sessions in which a turn is under way.
     fn prompted(&self) -> Vec<String> {
         let prompts = self.open.values().flatten().filter(|it| &*it.method == "session/prompt");
         prompts.filter_map(|it| it.session.clone()).collect()

@@ -1,4 +1,4 @@
-//! A request of the agent that is judged: for permission, or to write a file through the editor.
+//! A request of the agent that the rules judge: for permission, or to have the editor write a file or run a command.
 
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -14,21 +14,21 @@ use super::message::{self, Id, Message, known_object};
 use super::setup::{place, spliced};
 use provost_base::{AgentId, shell_word};
 
-/// The code for a request that its asker has taken back. ACP v1, "Cancellation".
+/// The error code for a request that its sender has withdrawn. ACP v1, "Cancellation".
 pub(super) const TAKEN_BACK: i64 = -32_800;
-/// The code for a message that is none.
+/// The error code for a malformed message.
 pub(super) const NO_MESSAGE: i64 = -32_600;
-/// The code for parameters that cannot be read.
+/// The error code for parameters that cannot be read.
 pub(super) const NO_PARAMS: i64 = -32_602;
-/// The code for what goes wrong otherwise.
+/// The error code for all other failures.
 pub(super) const INTERNAL: i64 = -32_603;
 
-/// The methods that are judged.
+/// The methods that the rules judge.
 pub(super) const PERMISSION: &str = "session/request_permission";
 pub(super) const WRITE: &str = "fs/write_text_file";
 pub(super) const TERMINAL: &str = "terminal/create";
 
-/// The options of a dialog of ours.
+/// The options of the proxy's own dialogs.
 const YES: &str = "allow";
 const NO: &str = "reject";
 
@@ -36,17 +36,17 @@ const NO: &str = "reject";
 pub(super) struct Question {
     /// The request's id, as it is spelled.
     pub(super) id: Box<str>,
-    /// The line as it came.
+    /// The line as the agent has sent it.
     pub(super) line: Vec<u8>,
     pub(super) session: Option<String>,
-    /// As whom the session speaks, and where.
+    /// The agent that the session speaks as, and the session's folder.
     pub(super) agent: AgentId,
     pub(super) cwd: PathBuf,
     pub(super) about: About,
     pub(super) stage: Stage,
-    /// What is done about it now.
+    /// The task that works on the question now.
     pub(super) work: Option<AbortHandle>,
-    /// Dropped, the queue's question is taken back.
+    /// Withdraws the question from the queue when it is dropped.
     pub(super) back: Option<oneshot::Sender<()>>,
 }
 
@@ -55,20 +55,20 @@ pub(super) struct Question {
 pub(super) enum About {
     /// Whether a tool may be used: the call, and the options by kind.
     Permission { call: Value, options: Vec<(String, String)> },
-    /// A file is to be written.
+    /// The editor shall write a file.
     Write { path: String, content: String },
-    /// A command is to be run by the editor: as a call of a tool.
+    /// The editor shall run a command; in the form of a tool call.
     Command { call: Value },
 }
 
-/// How far a question is.
+/// The stage of a question.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Stage {
-    /// Rules are asked, and whether others hold it. The session's later messages wait.
+    /// The rules, and the places that other agents hold, are being checked. The session's later messages wait.
     Judged,
-    /// The editor shows it; perhaps the queue does as well.
+    /// The editor shows the question; the queue may have it, too.
     Shown,
-    /// It was allowed, and what it writes is taken.
+    /// The question was allowed, and the places that it writes are being locked.
     Taking,
 }
 
@@ -76,7 +76,7 @@ pub(super) enum Stage {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Verdict {
     Allowed,
-    /// Why it is not allowed.
+    /// The reason why the request is not allowed.
     Denied(String),
 }
 
@@ -84,7 +84,7 @@ impl About {
     /// Reads a request.
     ///
     /// # Errors
-    /// Why it cannot be understood.
+    /// The reason why the request cannot be understood.
     pub(super) fn read(message: &Message<'_>, method: &str, known: Option<&Value>) -> Result<Self, String> {
         let params = known_object(message.params())?;
         if method == TERMINAL {
@@ -95,7 +95,7 @@ impl About {
                 params[name].as_str().map(str::to_owned).ok_or_else(|| format!("{name} is no text"))
             };
             let path = text("path")?;
-            // ACP v1 has absolute paths here. What an editor makes of another one is not known.
+            // ACP v1 has absolute paths here. It is not known how an editor resolves a relative path.
             if !std::path::Path::new(&path).is_absolute() {
                 return Err("path is not absolute".into());
             }
@@ -113,7 +113,7 @@ impl About {
         Ok(Self::Permission { call, options })
     }
 
-    /// Returns the call that a permission would be for.
+    /// Returns the call for which the agent requests permission.
     pub(super) fn call(&self) -> Option<&Value> {
         match self {
             Self::Permission { call, .. } | Self::Command { call } => Some(call),
@@ -126,7 +126,7 @@ impl About {
         matches!(self, Self::Permission { .. })
     }
 
-    /// Whether the agent can be told yes for this one use.
+    /// Checks whether the agent offers an option that allows this one use.
     pub(super) fn can_be_allowed(&self) -> bool {
         match self {
             Self::Permission { options, .. } => options.iter().any(|(kind, _)| kind == "allow_once"),
@@ -134,7 +134,7 @@ impl About {
         }
     }
 
-    /// Whether an answer to the agent's dialog chooses an option for later uses as well.
+    /// Checks whether an answer to the agent's dialog chooses an option that also counts for later uses.
     pub(super) fn is_kept_by(&self, result: &str) -> bool {
         let Self::Permission { options, .. } = self else { return false };
         let chosen = known_object(result).unwrap_or_default();
@@ -142,36 +142,36 @@ impl About {
         options.iter().any(|(kind, id)| Some(id.as_str()) == chosen && kind.ends_with("_always"))
     }
 
-    /// Whether an answer to the agent's dialog says yes.
+    /// Checks whether an answer to the agent's dialog allows the request.
     pub(super) fn is_allowed_by(&self, result: &str) -> bool {
         let Self::Permission { options, .. } = self else { return false };
         let Ok(result) = known_object(result) else { return false };
         let chosen = result.pointer("/outcome/optionId").and_then(Value::as_str);
         let kind = options.iter().find(|(_, id)| Some(id.as_str()) == chosen).map(|(kind, _)| kind.as_str());
-        // A chosen option that is none of the offered ones may be a yes.
+        // A chosen option that was not offered may be a yes.
         chosen.is_some() && !matches!(kind, Some("reject_once" | "reject_always"))
     }
 }
 
 impl Question {
-    /// As whom it is asked.
+    /// Returns the agent that asks, and its folder.
     pub(super) fn asker(&self) -> Asker {
         Asker { agent: self.agent.clone(), cwd: self.cwd.clone() }
     }
 
-    /// Takes it back from the queue, if it is there.
+    /// Withdraws the question from the queue, if it is there.
     pub(super) fn hang_up(&mut self) {
         self.back = None;
     }
 
-    /// Gives up what is done about it.
+    /// Aborts the work on the question.
     pub(super) fn stop(&self) {
         if let Some(work) = &self.work {
             work.abort();
         }
     }
 
-    /// A dialog of ours about a write that a rule asks about, and its id.
+    /// Returns a dialog of the proxy about a write for which a rule wants approval, and its id.
     pub(super) fn dialog(&self) -> (Id, Vec<u8>) {
         let id = format!("provost-{}", uuid::Uuid::new_v4());
         let mut call = match &self.about {
@@ -193,13 +193,13 @@ impl Question {
         (Id::Text(id.into()), message::line(&request))
     }
 
-    /// Whether an answer to such a dialog says yes.
+    /// Checks whether an answer to such a dialog allows the request.
     pub(super) fn is_allowed_in_ours(&self, result: &str) -> bool {
         let result = known_object(result).unwrap_or_default();
         result.pointer("/outcome/optionId").is_some_and(|it| it == YES)
     }
 
-    /// The answer to the agent. An option is chosen by its kind, and never one that the agent keeps for later uses.
+    /// Returns the answer to the agent. Chooses an option by its kind, and never an option that the agent keeps for later uses.
     pub(super) fn answer(&self, verdict: &Verdict) -> Vec<u8> {
         let (kind, why) = match verdict {
             Verdict::Allowed => ("allow_once", None),
@@ -226,7 +226,7 @@ impl Question {
         }
     }
 
-    /// The answer when its turn was cancelled.
+    /// Returns the answer for a question whose turn was cancelled.
     pub(super) fn cancelled(&self) -> Vec<u8> {
         match &self.about {
             About::Permission { .. } => {
@@ -238,12 +238,12 @@ impl Question {
         }
     }
 
-    /// The line without the options that the agent keeps for later uses: a rule has asked about this one.
+    /// Returns the line without the options that the agent keeps for later uses: a rule wants approval for this use.
     pub(super) fn for_this_use(&self) -> Vec<u8> {
         without_always(&self.line).unwrap_or_else(|| self.line.clone())
     }
 
-    /// A sentence for the person at the editor; nothing for a request of no session.
+    /// Returns an update with a sentence for the person at the editor; `None` for a request without a session.
     pub(super) fn told(&self, text: &str) -> Option<Vec<u8>> {
         let session = self.session.as_deref()?;
         Some(message::line(&json!({
@@ -257,12 +257,12 @@ impl Question {
     }
 }
 
-/// The kind of an option, in any case of letters.
+/// Returns the kind of an option, in lower case.
 fn kind_of(option: &Value) -> Option<String> {
     Some(option["kind"].as_str()?.trim().to_ascii_lowercase())
 }
 
-/// The call that the editor is to run. ACP v1, "Terminals".
+/// Returns the command that the editor shall run, as a tool call. ACP v1, "Terminals".
 fn command(params: &Value) -> Result<Value, String> {
     let program =
         params["command"].as_str().filter(|it| !it.trim().is_empty()).ok_or("command is no text")?;
@@ -272,7 +272,7 @@ fn command(params: &Value) -> Result<Value, String> {
         _ => None,
     };
     let words: Vec<&str> = words.ok_or("args are no texts")?;
-    // A shell's line is read as that, and a program without words may be one.
+    // A shell's line is read as a line; a program without arguments may be a line, too.
     let line = match words[..] {
         [] => json!(program),
         [flags, _] if flags.starts_with('-') && flags.ends_with('c') => {
@@ -287,7 +287,7 @@ fn command(params: &Value) -> Result<Value, String> {
     if let Some(cwd) = params["cwd"].as_str() {
         raw["cwd"] = json!(cwd);
     }
-    // The effect of variables on a command is not known.
+    // It is not known how variables change a command's effect.
     if params["env"].as_array().is_some_and(|it| !it.is_empty()) {
         raw["env"] = params["env"].clone();
     }

@@ -10,47 +10,47 @@ use super::modes::ModeOf;
 use provost_base::limits::{ACP_PROXY_CALLS_BYTES_MAX, ACP_PROXY_CALLS_MAX, ACP_PROXY_SESSIONS_MAX};
 use provost_base::{AgentId, Digest, acp};
 
-/// Files of a session that a permission was given for and that were not written yet.
+/// The most files of a session that may be written by a permission and were not written yet.
 const GRANTED_MAX: usize = 256;
-/// Files of a session that are given back at its end; those beyond are at the program's.
+/// The most files of a session that are released at its end; the locks on further files end with the program.
 const TAKEN_MAX: usize = 4_096;
 
 pub(super) struct Session {
     pub(super) asker: Asker,
-    /// Questions that are judged; until then later messages wait.
+    /// The number of questions that are being judged; later messages wait for them.
     judged: usize,
     pub(super) waiting: VecDeque<Vec<u8>>,
     granted: HashSet<PathBuf>,
-    /// Commands that a permission was given for and that were not run yet.
+    /// Commands that may be run by a permission and were not run yet.
     may_run: HashSet<String>,
-    /// Files that were taken for it.
+    /// The files that were locked for the session.
     taken: HashSet<PathBuf>,
     pub(super) mode: ModeOf,
 }
 
 pub(super) struct Sessions {
-    /// The agent that was named for all of them.
+    /// The agent that was named for all sessions, if one was.
     named: Option<AgentId>,
-    /// The agent of what belongs to no session.
+    /// The agent for requests that belong to no session.
     own: AgentId,
-    /// Where this process was started.
+    /// The folder in which this process was started.
     cwd: PathBuf,
     known: HashMap<String, Session>,
-    /// Bytes that wait in all of them.
+    /// The bytes of the messages that wait in all sessions.
     pub(super) waiting_bytes: usize,
-    /// Questions that are judged in all of them.
+    /// The number of questions that are being judged in all sessions.
     judged: usize,
 }
 
-/// Digits of a session's name. Ids are chosen by agents, so that a part of one would be another one's name.
+/// The digits of the digest in a session's name. Agents choose ids, so a part of an id could be the name of another session.
 const NAME_DIGITS: usize = 16;
 
-/// A name for a session that has no id yet.
+/// Returns a name for a session that has no id yet.
 pub(super) fn new_name() -> AgentId {
     named_by(uuid::Uuid::new_v4().as_bytes())
 }
 
-/// The name of the session with this id, the same in each process that takes it up.
+/// Returns the name of the session with this id; it is the same in each process that resumes the session.
 pub(super) fn named_by(id: &[u8]) -> AgentId {
     let digest = Digest::of(id).to_string();
     let digits = digest.rsplit(':').next().unwrap_or_default();
@@ -63,7 +63,7 @@ impl Sessions {
         Self { named, own, cwd, known: HashMap::new(), waiting_bytes: 0, judged: 0 }
     }
 
-    /// Returns the agent that a session will speak as, which a request begins or takes up.
+    /// Returns the agent as which a session will speak that a request begins or resumes.
     pub(super) fn begun(&self, takes_up: Option<&str>, cwd: Option<&Path>) -> Asker {
         let known = takes_up.and_then(|it| self.known.get(it)).map(|it| it.asker.agent.clone());
         let by_id = || takes_up.map(|it| named_by(it.as_bytes()));
@@ -71,12 +71,12 @@ impl Sessions {
         Asker { agent, cwd: cwd.unwrap_or(&self.cwd).to_owned() }
     }
 
-    /// Whether there is room for another one.
+    /// Checks whether there is no room for another session.
     pub(super) fn is_full(&self) -> bool {
         self.known.len() >= ACP_PROXY_SESSIONS_MAX
     }
 
-    /// The session has an id now.
+    /// Records the id of a session, once the agent has given it.
     pub(super) fn learn(&mut self, id: String, asker: Asker) {
         let is_full = self.is_full();
         match self.known.get_mut(&id) {
@@ -92,7 +92,7 @@ impl Sessions {
         known.unwrap_or_else(|| Asker { agent: self.own.clone(), cwd: self.cwd.clone() })
     }
 
-    /// The same session, to note what waits in it. One that is not known yet is made, while there is room.
+    /// Returns the session with this id. Makes an unknown session, while there is room.
     pub(super) fn get(&mut self, id: &str) -> Option<&mut Session> {
         if !self.known.contains_key(id) && !self.is_full() {
             let asker = self.asker(None);
@@ -101,7 +101,7 @@ impl Sessions {
         self.known.get_mut(id)
     }
 
-    /// A question of a session is judged from now on; the session, while there is room for it.
+    /// Counts a question of a session that is judged from now on; returns the session, if there is room for it.
     pub(super) fn judgement_begins(&mut self, id: &str) -> Option<&mut Session> {
         self.get(id)?;
         self.judged += 1;
@@ -110,7 +110,7 @@ impl Sessions {
         Some(session)
     }
 
-    /// It is not judged any more.
+    /// Counts a question of a session whose judgement has ended.
     pub(super) fn judgement_ends(&mut self, id: &str) {
         if let Some(session) = self.known.get_mut(id).filter(|it| it.judged > 0) {
             session.judged -= 1;
@@ -118,25 +118,25 @@ impl Sessions {
         }
     }
 
-    /// The next message of a session that has waited, if it has to wait no longer.
+    /// Returns the next waiting message of a session, if it no longer has to wait.
     pub(super) fn next_waiting(&mut self, id: &str) -> Option<Vec<u8>> {
         let line = self.known.get_mut(id).filter(|it| it.judged == 0)?.waiting.pop_front()?;
         self.waiting_bytes -= line.len();
         Some(line)
     }
 
-    /// Whether a message has to wait for a judgement about an earlier one of its session.
+    /// Checks whether a message has to wait for the judgement of an earlier message of its session.
     pub(super) fn is_held_up(&self, id: &str) -> bool {
         self.known.get(id).is_some_and(|it| it.judged > 0 || !it.waiting.is_empty())
     }
 
-    /// Whether any has.
+    /// Checks whether messages of any session have to wait.
     pub(super) fn are_held_up(&self) -> bool {
         self.judged > 0
     }
 
-    /// Ends a session; returns the agent whose locks are released. If other sessions or another program may have the
-    /// same name, these are only the locks of this session.
+    /// Ends a session; returns the agent whose locks have to be released. If other sessions or another program may have
+    /// the same name, only the locks of this session are released.
     pub(super) fn end(&mut self, id: &str) -> Option<(Asker, Leaving)> {
         let ended = self.known.remove(id)?;
         self.judged -= ended.judged;
@@ -174,32 +174,32 @@ impl Session {
         }
     }
 
-    /// A tool may write these files: the write itself is not asked about once more.
+    /// Records files that a tool may write: the write itself needs no further question.
     pub(super) fn grant(&mut self, paths: Vec<PathBuf>) {
         if self.granted.len() < GRANTED_MAX {
             self.granted.extend(paths);
         }
     }
 
-    /// Whether a file may be written; the grant is used up.
+    /// Checks whether a file may be written by a grant, which is used up.
     pub(super) fn uses_grant(&mut self, path: &Path) -> bool {
         let path = self.asker.cwd.join(path);
         self.granted.remove(&path)
     }
 
-    /// A command may be run: when the editor is to run it, that is not asked about once more.
+    /// Records a command that may be run: the editor may run it without a further question.
     pub(super) fn grant_command(&mut self, line: String) {
         if self.may_run.len() < GRANTED_MAX {
             self.may_run.insert(line);
         }
     }
 
-    /// Whether a command may be run; the grant is used up.
+    /// Checks whether a command may be run by a grant, which is used up.
     pub(super) fn uses_command(&mut self, line: &str) -> bool {
         self.may_run.remove(line)
     }
 
-    /// Records files that were taken for it, which are released with it.
+    /// Records files that were locked for the session, and are released with it.
     pub(super) fn takes(&mut self, paths: Vec<PathBuf>) {
         if self.taken.len() < TAKEN_MAX {
             self.taken.extend(paths);
@@ -218,17 +218,17 @@ pub(super) struct Calls {
 #[derive(Default)]
 struct Call {
     told: Value,
-    /// Size of the updates that have told it.
+    /// The size of the updates about the call, in bytes.
     bytes: usize,
-    /// Whether what it writes was taken when it began, or is asked about.
+    /// Whether the places that the call writes were locked when it began, or a question about the call is open.
     settled: bool,
 }
 
-/// The progress of a call, by an update.
+/// The progress of a call that an update reports.
 pub(super) enum Noted {
-    /// It is carried out now.
+    /// The call is being carried out.
     Runs(Value),
-    /// It was carried out, and the agent has neither asked about it nor said that it begins.
+    /// The call was carried out, and the agent has neither asked about it nor reported its beginning.
     Done(Value),
     Other,
 }
@@ -238,13 +238,13 @@ impl Calls {
         self.known.get(&(session.to_owned(), call.to_owned())).map(|it| &it.told)
     }
 
-    /// The agent asks about a call.
+    /// Records that the agent asks about a call.
     pub(super) fn is_asked_about(&mut self, session: &str, call: &str) {
         self.entry(&(session.to_owned(), call.to_owned())).settled = true;
         self.keep_within_bounds();
     }
 
-    /// Notes an update, of this size.
+    /// Records an update of this size in bytes.
     pub(super) fn note(&mut self, session: &str, update: &Value, bytes: usize) -> Noted {
         let Some(id) = update["toolCallId"].as_str() else { return Noted::Other };
         let key = (session.to_owned(), id.to_owned());

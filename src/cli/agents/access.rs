@@ -10,26 +10,26 @@ use crate::{CliError, RepoContext, secrets};
 use provost_base::{Secret, nearest};
 use provost_vault::{ByProxy, Delivery, LoginFile, LoginHeader, Renewal, Upstream, VaultError};
 
-/// A credential, with its origin.
+/// A credential, and its origin.
 #[derive(Debug)]
 pub(super) struct Chosen {
-    /// The row that it fits.
+    /// The row of the preset that the credential fits.
     pub(super) access: &'static Access,
     /// The secret's name in the vault.
     pub(super) secret: String,
-    /// How a worker gets it.
+    /// The way in which the proxy adds it to requests.
     pub(super) delivery: ByProxy,
-    /// Where it comes from, for people.
+    /// The origin of the credential, for people.
     pub(super) origin: String,
-    /// What is new in the vault; `None` where the secret is there already.
+    /// The new content of the vault; `None` if the vault has the secret already.
     pub(super) new: Option<New>,
 }
 
-/// A credential that is not in the vault yet. Debugging shows nothing of it.
+/// A credential that is not in the vault yet. `Debug` does not show it.
 pub(super) enum New {
     /// The value itself.
     Value(Secret),
-    /// Where its program keeps it.
+    /// The file in which the program keeps its log-in.
     Login(Box<LoginFile>),
 }
 
@@ -49,7 +49,7 @@ pub(super) struct Asked<'a> {
     pub(super) upstream: Option<&'a Upstream>,
 }
 
-/// Chooses a credential: the one that was named, or the first that is there.
+/// Chooses a credential: the named one, or else the first that exists.
 pub(super) fn choose(
     here: &RepoContext,
     preset: &'static Preset,
@@ -106,7 +106,7 @@ fn none(preset: &Preset) -> CliError {
         .next(ways.join("; or "))
 }
 
-/// A secret that is in the vault already.
+/// Chooses a secret that is in the vault already.
 fn of_vault(
     here: &RepoContext,
     preset: &'static Preset,
@@ -143,7 +143,7 @@ fn of_vault(
     Ok(Chosen { access, secret: name.into(), delivery: by, origin, new: None })
 }
 
-/// A value on standard input.
+/// Reads a value from standard input.
 fn of_input(
     here: &RepoContext,
     preset: &'static Preset,
@@ -155,12 +155,12 @@ fn of_input(
     must_be_new(here, name)?;
     let empty = New::Value(Secret::new(Vec::new()));
     let chosen = fresh(access, name, asked, empty, "standard input".into())?;
-    // Typed at a terminal it is not shown.
+    // A value that is typed at a terminal is not shown.
     let value = secrets::value(name, &Delivery::Proxy(chosen.delivery.clone()))?;
     Ok(Chosen { new: Some(New::Value(value)), ..chosen })
 }
 
-/// A value in a variable that was named: the row is the one that knows it, or else the first.
+/// Chooses the value of a named variable. Its row is the row that knows the variable, or else the first.
 fn of_named_variable(
     here: &RepoContext,
     preset: &'static Preset,
@@ -211,7 +211,7 @@ fn fresh(
     Ok(Chosen { access, secret: name.into(), delivery, origin, new: Some(new) })
 }
 
-/// A variable that is set to something.
+/// Returns the value of a variable that is set and not empty.
 fn variable_of(name: &str) -> Option<Secret> {
     let value = std::env::var_os(name)?.into_string().ok()?;
     (!value.trim().is_empty()).then(|| Secret::new(value.into_bytes()))
@@ -242,7 +242,7 @@ fn login_file(login: &Login, path: PathBuf) -> Result<LoginFile, CliError> {
     })
 }
 
-/// Puts it into the vault, if it is not there. Says whether it is new.
+/// Puts the credential into the vault, if it is not there; returns whether it is new.
 pub(super) fn keep(here: &RepoContext, chosen: &Chosen) -> Result<bool, CliError> {
     let delivery = Delivery::Proxy(chosen.delivery.clone());
     let vault = here.vault()?;

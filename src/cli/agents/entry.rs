@@ -1,4 +1,4 @@
-//! Chooses the way in which a program is started and spoken to, and makes the entry for it.
+//! Chooses the form in which the daemon starts a program and speaks with it, and makes the entry for it.
 
 use provost_config::Reader;
 
@@ -10,19 +10,19 @@ use crate::cli_error::USAGE;
 use crate::{CliError, RepoContext};
 use provost_base::AgentId;
 
-/// The way in which a program is started and spoken to.
+/// The form in which the daemon starts a program and speaks with it.
 #[derive(Debug)]
 pub(super) struct Choice {
     pub(super) preset: &'static Preset,
     pub(super) form: &'static Form,
-    /// The mode that sets how much it asks, in the Agent Client Protocol.
+    /// The mode that sets how much the program asks, in the Agent Client Protocol.
     pub(super) mode: Option<&'static Mode>,
-    /// The reason why it is not spoken to in that protocol.
+    /// The reason why the daemon does not use that protocol; `None` if it does.
     pub(super) why: Option<String>,
 }
 
 impl Choice {
-    /// Prefers the Agent Client Protocol; chooses one task, if the person asks for that or the adapter is missing.
+    /// Chooses the Agent Client Protocol, or a start for each task if the person asks for that or the adapter is missing.
     ///
     /// # Errors
     /// When this program cannot do what the person asks for.
@@ -41,7 +41,7 @@ impl Choice {
         }
     }
 
-    /// Whether it is spoken to in the Agent Client Protocol.
+    /// Checks whether the daemon speaks the Agent Client Protocol with the program.
     pub(super) fn is_acp(&self) -> bool {
         self.form.stream == Reader::Acp
     }
@@ -57,7 +57,7 @@ impl Choice {
         }
     }
 
-    /// For people.
+    /// Describes the choice for people.
     pub(super) fn in_words(&self) -> String {
         match &self.why {
             Some(why) => format!("for one task at a time, since {why}"),
@@ -66,7 +66,7 @@ impl Choice {
     }
 }
 
-/// Why a program is started for one task; `None` where it is spoken to in the protocol.
+/// Returns the reason why the daemon starts the program for each task; `None` if it speaks the protocol.
 fn why_one_shot(here: &RepoContext, preset: &Preset, asked: &Add) -> Option<String> {
     if asked.one_shot {
         return Some("--one-shot says so".into());
@@ -97,7 +97,7 @@ fn mode(preset: &'static Preset, asked: &Add) -> Result<&'static Mode, CliError>
     })
 }
 
-/// Text as TOML writes it.
+/// Returns a text as TOML writes it.
 fn quoted(text: &str) -> String {
     toml::Value::String(text.to_owned()).to_string()
 }
@@ -125,7 +125,7 @@ fn variables(choice: &Choice, model: Option<&str>) -> Vec<String> {
     all.map(|(name, value)| format!("{name} = {}", quoted(value))).collect()
 }
 
-/// The whole entry.
+/// Returns the whole entry.
 pub(super) fn text(
     id: &AgentId,
     choice: &Choice,

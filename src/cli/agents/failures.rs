@@ -2,12 +2,12 @@
 
 use provost_base::{AgentId, task_command};
 
-/// What to do where the model's service does not answer at all.
+/// The next step if the model's service does not answer at all.
 const UNREACHABLE: &str = "the model's service cannot be reached from this machine: look at the network, and at the address of \
                            its secret (provost secret list); another address: provost agent remove {name}, then provost agent \
                            add … --upstream URL";
 
-/// Words of a failure, and what to do about it. The first that is found counts.
+/// Words of a failure, and the next step. The first row whose words are found counts.
 const KNOWN: &[(&[&str], &str)] = &[
     (
         &["of acp; the daemon speaks"],

@@ -16,7 +16,7 @@ use crate::CliError;
 use provost_base::limits::SETTINGS_FILE_BYTES_MAX;
 use provost_system as system;
 
-/// The list of entries.
+/// The name of the list of entries.
 const LIST: &str = "agent";
 /// The head of an entry.
 const HEAD: &str = "[[agent]]";
@@ -30,7 +30,7 @@ pub(super) const OURS: &str = "# Added by `provost agent add`";
 pub(super) struct SettingsFile {
     folder: PathBuf,
     name: String,
-    /// `None` where there is none.
+    /// The file's text; `None` if there is no file.
     text: Option<String>,
 }
 
@@ -38,7 +38,7 @@ impl SettingsFile {
     /// Reads it.
     ///
     /// # Errors
-    /// It is a link, is not ours, or is no TOML.
+    /// The file is a link, belongs to another user, or is no TOML.
     pub(super) fn read(path: &Path) -> Result<Self, CliError> {
         let name = path.file_name().and_then(|it| it.to_str()).unwrap_or_default().to_owned();
         let folder = path.parent().unwrap_or(path).to_owned();
@@ -71,7 +71,7 @@ impl SettingsFile {
         }
     }
 
-    /// Reads the present text.
+    /// Reads the text that the file has now.
     fn present(&self) -> Result<Option<String>, CliError> {
         let path = self.path();
         let unfit = |why: String| {
@@ -101,13 +101,13 @@ impl SettingsFile {
         })
     }
 
-    /// The ids of its entries.
+    /// Returns the ids of the file's entries.
     pub(super) fn ids(&self) -> Vec<String> {
         let table = self.table(self.text.as_deref().unwrap_or_default()).unwrap_or_default();
         ids(&table)
     }
 
-    /// The names of the secrets of an entry.
+    /// Returns the names of an entry's secrets.
     pub(super) fn secrets(&self, id: &str) -> Vec<String> {
         let table = self.table(self.text.as_deref().unwrap_or_default()).unwrap_or_default();
         let entries = table.get(LIST).and_then(Value::as_array).into_iter().flatten();
@@ -139,7 +139,7 @@ impl SettingsFile {
         if now == expected { Ok(after) } else { Err(self.odd()) }
     }
 
-    /// Returns the whole file without an entry; `None` where it has none of this id.
+    /// Returns the whole file without an entry; `None` if it has no entry of this id.
     ///
     /// # Errors
     /// The entry is written in a way that cannot be cut out.
@@ -213,7 +213,7 @@ impl SettingsFile {
         written
     }
 
-    /// Puts the file beside it in its place; returns `false` if it was a different file by then.
+    /// Puts the new file in the place of the old one; returns `false` if the old one is a different file by now.
     fn exchange(&self, beside: &str) -> io::Result<bool> {
         let (new, path) = (self.folder.join(beside), self.path());
         let Some(before) = &self.text else {
@@ -264,14 +264,14 @@ fn cuts(text: &str) -> impl Iterator<Item = String> + '_ {
     pairs.into_iter().map(move |(from, to)| cut(&lines, from, to))
 }
 
-/// Whether a head belongs to the entry before it.
+/// Checks whether a head belongs to the entry before it.
 fn is_own(line: &str) -> bool {
     let head: String = line.chars().filter(|c| !c.is_whitespace()).collect();
     head.starts_with("[agent.") || head.starts_with("[[agent.")
 }
 
 fn cut(lines: &[&str], mut from: usize, mut to: usize) -> String {
-    // Comments right above the next head are about that one.
+    // Comments right above the next head belong to that head.
     if to < lines.len() {
         while to > from + 1 && lines[to - 1].trim_start().starts_with('#') {
             to -= 1;

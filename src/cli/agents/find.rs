@@ -1,7 +1,7 @@
 //! Finds the program of a preset on this machine: its path, the files that it needs, and its version.
 //!
-//! What lies in the repository is passed over, since a worker may have made it. A program, or a folder above it, that another
-//! user can write is refused. Nothing is executed unless only the program itself knows its version.
+//! Programs in the repository are skipped, since a worker may have made them. A program is refused if another user can write
+//! it, or a folder above it. Nothing is executed unless only the program itself knows its version.
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -16,7 +16,7 @@ use crate::{CliError, RepoContext, out};
 use provost_base::limits::{PACKAGE_BYTES_MAX, PROGRAM_VERSION_BYTES_MAX};
 use provost_system as system;
 
-/// The time that a program may take to print its version. Those in JavaScript take seconds on a busy machine.
+/// The time that a program may take to print its version. Programs in JavaScript take seconds on a busy machine.
 const VERSION_TIME_MAX: Duration = Duration::from_secs(20);
 
 /// The number of folders above a program in which the description of its package is looked for.
@@ -25,10 +25,10 @@ const PACKAGE_ABOVE_MAX: usize = 4;
 /// Folders that every jail shows.
 const SYSTEM: [&str; 6] = ["/bin", "/etc", "/lib", "/lib64", "/sbin", "/usr"];
 
-/// The time that the rest of an answer is waited for, after its program and its group have ended.
+/// How long the rest of an answer is awaited after its program and its group have ended.
 const REST_TIME_MAX: Duration = Duration::from_secs(1);
 
-/// Most work trees that are read; no program inside one of them is started.
+/// The most work trees that are read; no program inside of a work tree is started.
 const TREES_MAX: usize = 4_096;
 
 /// A program that was found.
@@ -36,11 +36,11 @@ const TREES_MAX: usize = 4_096;
 pub(super) struct Found {
     /// The command that starts it, without the preset's arguments.
     pub(super) command: Vec<String>,
-    /// Folders and files outside of the system's that it needs.
+    /// Folders and files that it needs, outside of the system's folders.
     pub(super) read_only: Vec<String>,
-    /// Its version, where that can be found out.
+    /// Its version; `None` if that cannot be found out.
     pub(super) version: Option<String>,
-    /// The file, without links.
+    /// The path of the file, with links resolved.
     pub(super) real: PathBuf,
     /// The major version of Node.js that it requires, and the older one that would start it.
     pub(super) old_node: Option<(u32, String)>,
@@ -70,7 +70,7 @@ pub(super) fn is_of(here: &RepoContext, path: &Path, form: &Form) -> bool {
     is_named(&path) || system::real_path(&path).is_ok_and(|it| is_named(&it) || is_packaged(&it))
 }
 
-/// Folders in which no program is taken: workers write in all work trees, not only in this one.
+/// Returns the folders from which no program is taken: workers write in all work trees, not only in this one.
 fn outside_of<'a>(here: &'a RepoContext, trees: &'a [PathBuf]) -> Vec<&'a Path> {
     let own = [&here.places.root, &here.places.worktree, &here.places.identity, &here.cwd];
     trees.iter().map(PathBuf::as_path).chain(own.map(|it| it.as_path())).collect()
@@ -95,7 +95,8 @@ pub(super) fn find(
     let started_by = interpreter(&real);
     let is_script = started_by.is_some();
     match started_by {
-        // The interpreter is named: a worker's program is started as an open file, and then no interpreter is found by a name.
+        // The command names the interpreter: the jail starts a worker's program as an open file, whose first line then finds
+        // no interpreter.
         Some((name, args)) => {
             let found = match Path::new(&name).is_absolute() {
                 true => Some(PathBuf::from(&name)),
@@ -140,7 +141,7 @@ fn missing(preset: &Preset, form: &Form) -> CliError {
     error.because(why).next(format!("{install}; then: provost agent add {}", preset.name))
 }
 
-/// The file that a path leads to, if no other user can change it.
+/// Returns the file that a path leads to, if no other user can change it.
 fn trusted(path: &Path, inside: &[&Path]) -> Result<PathBuf, CliError> {
     let refused = |at: &Path, why: String| {
         CliError::refusal(format!("{} is not started", path.display()))
@@ -180,7 +181,7 @@ fn is_executable(_: &Path) -> bool {
     true
 }
 
-/// A folder like /tmp: every user writes there, and no user replaces a file of another one.
+/// Checks whether a folder is like /tmp: every user can write there, and no user can replace a file of another user.
 #[cfg(unix)]
 fn is_sticky(path: &Path) -> bool {
     use std::os::unix::fs::MetadataExt as _;
@@ -192,7 +193,7 @@ fn is_sticky(_: &Path) -> bool {
     false
 }
 
-/// The program that a script names in its first line, and its arguments: `node`, of `#!/usr/bin/env node`.
+/// Returns the program that a script names in its first line, and its arguments: `node`, of `#!/usr/bin/env node`.
 fn interpreter(real: &Path) -> Option<(String, Vec<String>)> {
     let (begin, _) = system::beginning(real, 200).ok()?;
     let line = begin.split(|byte| *byte == b'\n').next()?;
@@ -222,7 +223,7 @@ fn needs(real: &Path, form: Option<&Form>, read_only: &mut Vec<String>) -> Resul
     Ok(())
 }
 
-/// The folder that a program was installed in, and nothing else.
+/// Returns the folder that has this program's installation, and nothing else.
 fn installation(real: &Path, form: Option<&Form>) -> Option<PathBuf> {
     let packages = real.ancestors().filter(|at| at.ends_with("node_modules")).last();
     if let Some(packages) = packages {
@@ -241,7 +242,7 @@ fn installation(real: &Path, form: Option<&Form>) -> Option<PathBuf> {
     versions.parent().is_some_and(|it| it.ends_with(form.program)).then(|| versions.to_owned())
 }
 
-/// `node_modules/PACKAGE`, or `node_modules/@SCOPE/PACKAGE`.
+/// Returns `node_modules/PACKAGE`, or `node_modules/@SCOPE/PACKAGE`.
 fn package_below(packages: &Path, real: &Path) -> Option<PathBuf> {
     let mut names = real.strip_prefix(packages).ok()?.iter();
     let first = packages.join(names.next()?);
@@ -278,7 +279,7 @@ fn package(real: &Path, form: &Form) -> Option<(PathBuf, Value)> {
     })
 }
 
-/// The version, as its package says.
+/// Returns the version that the program's package states.
 fn packaged(real: &Path, form: &Form) -> Option<String> {
     package(real, form)?.1.get("version")?.as_str().map(|it| out::one_line(it, 40))
 }
@@ -301,8 +302,8 @@ fn major(version: &str) -> Option<u32> {
     version.trim().trim_start_matches('v').split('.').next()?.parse().ok()
 }
 
-/// Returns the version that the program prints. It has a bounded time for a bounded answer, and no process that it has
-/// started outlives that.
+/// Returns the version that the program prints. The program has a bounded time for a bounded answer, and no process
+/// that it has started outlives that time.
 fn spoken(command: &[String]) -> Option<String> {
     let (program, args) = command.split_first()?;
     let mut asked = std::process::Command::new(program);

@@ -15,14 +15,14 @@ mod qwen;
 
 use provost_config::Reader;
 
-/// A program, and all that an entry for it needs.
+/// A program, and everything that an entry for it needs.
 #[derive(Debug)]
 pub(super) struct Preset {
     /// The name to type, and the default name of the agent.
     pub(super) name: &'static str,
     /// Its name for people.
     pub(super) title: &'static str,
-    /// Whether it works only with a model that is named.
+    /// Whether it works only if the entry names a model.
     pub(super) needs_model: bool,
     /// The way in which it speaks the Agent Client Protocol; the preferred form.
     pub(super) acp: Form,
@@ -30,7 +30,7 @@ pub(super) struct Preset {
     pub(super) one_shot: Option<Form>,
     /// The settings with which it works in a copy and asks nothing.
     pub(super) works: Mode,
-    /// The settings with which it asks before it writes and runs; `None` where it cannot ask.
+    /// The settings with which it asks before it writes and runs; `None` if it cannot ask.
     pub(super) asks: Option<Mode>,
     /// The ways in which it gets access to a model, the preferred one first.
     pub(super) access: &'static [Access],
@@ -47,21 +47,21 @@ pub(super) struct Form {
     pub(super) tried: Tried,
     /// Its arguments.
     pub(super) args: &'static [&'static str],
-    /// Arguments that name the model, where one is named.
+    /// Arguments that name the model, if the entry names one.
     pub(super) model_args: &'static [&'static str],
-    /// The variable that names the model, where one is named.
+    /// The variable that names the model, if the entry names one.
     pub(super) model_in: Option<&'static str>,
-    /// Lines of a shell that run before it, in the jail, where a variable alone does not do: `"$@"` is the command.
+    /// Lines of a shell that run before it, in the jail, if variables are not enough: `"$@"` is the command.
     pub(super) shell: Option<&'static str>,
-    /// How its standard output is read.
+    /// The reader of its standard output.
     pub(super) stream: Reader,
     /// Variables that switch off telemetry, updates and its own sandbox.
     pub(super) env: &'static [(&'static str, &'static str)],
-    /// The way by which it signs in, where it demands that in spite of its key.
+    /// The method by which it signs in, if it demands that in spite of its key.
     pub(super) sign_in: Option<&'static str>,
 }
 
-/// What a form was tried with.
+/// The program with which a form was tried.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Tried {
     /// The real program of this version, against a stand-in for the model's service.
@@ -71,7 +71,7 @@ pub(super) enum Tried {
 }
 
 impl Tried {
-    /// For people, after "it was ".
+    /// Describes it for people, after the words "it was ".
     pub(super) fn in_words(self) -> String {
         match self {
             Self::Real(version) => format!("tried with {version}"),
@@ -93,9 +93,9 @@ impl Tried {
 pub(super) struct Mode {
     /// The session mode.
     pub(super) id: Option<&'static str>,
-    /// Variables.
+    /// The variables that select it.
     pub(super) env: &'static [(&'static str, &'static str)],
-    /// Arguments.
+    /// The arguments that select it.
     pub(super) args: &'static [&'static str],
 }
 
@@ -105,22 +105,22 @@ impl Mode {
     }
 }
 
-/// A way to a model's service.
+/// A credential for a model's service, and the way in which the program uses it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Access {
     /// The name of the secret in the vault.
     pub(super) secret: &'static str,
-    /// What it is, for people.
+    /// The credential's name, for people.
     pub(super) title: &'static str,
-    /// Variables in which people keep it.
+    /// Variables in which people keep the credential.
     pub(super) variables: &'static [&'static str],
-    /// The log-in of the program itself, if that has it.
+    /// The log-in of the program itself, if the credential comes from there.
     pub(super) login: Option<Login>,
     /// The address to which requests go.
     pub(super) upstream: &'static str,
-    /// The header that carries it.
+    /// The header that carries the credential.
     pub(super) header: &'static str,
-    /// The text before it in the header.
+    /// The text before the credential in the header.
     pub(super) prefix: &'static str,
     /// Variables in which the program looks for the address.
     pub(super) base_url: &'static [&'static str],
@@ -131,34 +131,34 @@ pub(super) struct Access {
 /// A file with a log-in that its program renews.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Login {
-    /// The variable that names its folder.
+    /// The variable that names the file's folder.
     pub(super) folder_in: &'static str,
-    /// Its folder below the home, without that variable.
+    /// The file's folder below the home, if that variable is not set.
     pub(super) folder: &'static str,
-    /// Its name.
+    /// The file's name.
     pub(super) file: &'static str,
     /// The member with the token, as a JSON pointer.
     pub(super) token: &'static str,
-    /// The member with the time at which the token ends, in milliseconds; without one the token itself says it.
+    /// The member with the time at which the token ends, in milliseconds; `None` if the token itself states it.
     pub(super) expires: Option<&'static str>,
-    /// A header that goes along, and the member with its value.
+    /// A further header of each request, and the member with its value.
     pub(super) header: Option<(&'static str, &'static str)>,
     /// The command that logs in.
     pub(super) command: &'static str,
-    /// How the daemon renews it, where that was seen.
+    /// The request with which the daemon renews the log-in; `None` if the program's own request is not known.
     pub(super) renewal: Option<Renewed>,
 }
 
-/// How a log-in is renewed.
+/// The request that renews a log-in, and its place in the file.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Renewed {
-    /// Where the request goes.
+    /// The address of the request.
     pub(super) endpoint: &'static str,
     /// The program's own name at its service.
     pub(super) client_id: &'static str,
-    /// The folder of its tokens, as a JSON pointer.
+    /// The member that holds the tokens, as a JSON pointer.
     pub(super) tokens: &'static str,
-    /// The member that says when it was renewed.
+    /// The member with the time of the last renewal.
     pub(super) renewed_at: &'static str,
 }
 
@@ -191,7 +191,7 @@ const OPENAI_COMPATIBLE: [Access; 2] = [
     },
 ];
 
-/// Every program.
+/// All known programs.
 pub(super) const PRESETS: &[&Preset] = &[
     &claude::PRESET,
     &codex::PRESET,
@@ -203,7 +203,7 @@ pub(super) const PRESETS: &[&Preset] = &[
     &documented::CURSOR,
 ];
 
-/// The row of a name.
+/// Returns the row of a name.
 pub(super) fn named(name: &str) -> Option<&'static Preset> {
     PRESETS.iter().find(|it| it.name == name).copied()
 }

@@ -1,6 +1,6 @@
 //! `provost agent try`: one run in the jail, on a question that changes nothing.
 //!
-//! Problems that show without a run are looked for first: in the entry, its program, its secret. Then the daemon runs the agent
+//! It first looks for problems that show without a run: in the entry, its program, its secret. Then the daemon runs the agent
 //! like any task, under the same rules, and each problem is reported in words with the next command. Only an answer is a success.
 
 use std::path::Path;
@@ -30,16 +30,16 @@ const WORD: &str = "PROVOST-READY";
 const QUESTION: &str = "This is a test of the connection. Do not use any tool and do not change any file. \
                         Answer with the single word PROVOST-READY.";
 
-/// How long the run may take.
+/// The time limit of the run.
 const TIME: Ttl = Ttl::minutes(3);
 
-/// How long one question to the daemon waits, in milliseconds.
+/// How long one request to the daemon waits, in milliseconds.
 const WAIT_MS: u64 = 5_000;
 
-/// Pages of the journal that are looked through for what a run has reached.
+/// The most pages of the journal that are searched for the hosts that a run has reached.
 const PAGES_MAX: usize = 64;
 
-/// Longest text of an agent that is shown.
+/// The longest text of an agent that is shown, in characters.
 const SHOWN_CHARS: usize = 600;
 
 /// `provost agent try`.
@@ -227,7 +227,7 @@ async fn ask(
     Ok(())
 }
 
-/// Waits for the end. The daemon holds each request back until something has changed.
+/// Waits for the end of the run. The daemon holds each request until the task has changed.
 async fn end_of(client: &Client, name: &AgentId, id: &str) -> Result<wire::Task, CliError> {
     let mut query = wire::TaskQuery { id: id.to_owned(), seen: None, wait_ms: Some(0) };
     let mut progress =
@@ -242,7 +242,7 @@ async fn end_of(client: &Client, name: &AgentId, id: &str) -> Result<wire::Task,
     }
 }
 
-/// Evaluates the end: an answer, or the missing things.
+/// Evaluates the end of the run: an answer, or the things that are missing.
 fn look(name: &AgentId, task: &wire::Task, tried: &mut Tried) {
     let summary = task.notes.last().map(|it| it.summary.clone()).unwrap_or_default();
     if task.state == "completed" {
@@ -283,7 +283,7 @@ fn look(name: &AgentId, task: &wire::Task, tried: &mut Tried) {
     }
 }
 
-/// Whether the daemon found a message, of an agent that writes messages.
+/// Checks whether the daemon has understood a message, if the agent writes messages.
 fn is_understood(task: &wire::Task) -> bool {
     let metadata = task.notes.last().and_then(|it| it.metadata.as_ref());
     metadata.and_then(|it| it.get("messages_understood")).and_then(Value::as_bool) != Some(false)
@@ -295,13 +295,13 @@ fn stderr_of(task: &wire::Task) -> String {
     text.unwrap_or_default().to_owned()
 }
 
-/// Where the journal ends now.
+/// Returns the cursor of the present end of the journal.
 async fn journal_end(client: &Client) -> Result<u64, CliError> {
     let query = wire::EventsQuery { after: None, limit: Some(1), wait_ms: Some(0) };
     Ok(client.events(&query).await?.next)
 }
 
-/// Returns the hosts that were refused to the run, by its record in the journal, which precedes its end.
+/// Returns the hosts that the proxy has refused to the run, from the record in the journal that precedes the run's end.
 async fn refused_hosts(client: &Client, task: &str, from: u64) -> Result<Vec<String>, CliError> {
     let mut query = wire::EventsQuery { after: Some(from), limit: None, wait_ms: Some(0) };
     for _ in 0..PAGES_MAX {

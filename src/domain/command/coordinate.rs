@@ -313,7 +313,7 @@ pub struct HasLeft {
 /// Free locks whose holders are gone.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct ReapLocks {
-    /// The locks, each of which is freed only if it still is this grant.
+    /// The locks; each one is freed only if it still is this grant.
     pub locks: Vec<(SymbolPath, Fence)>,
     /// The reason, for the log.
     pub why: Box<str>,

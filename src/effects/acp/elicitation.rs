@@ -1,8 +1,8 @@
 //! An agent's questions: a form reaches a person as a question, and the person's answer goes back. ACP v1, "Elicitation".
 //!
-//! A form without a field asks for yes or no. The answer to one field is its value, and that to several names each: `name=value;
-//! name=value`, a line for each, or an object of JSON. An address to be opened (`url`) is not offered to jailed agents: a person would sign
-//! in at a place that an agent has chosen.
+//! A form without a field asks for yes or no. The answer to a single field is its value; the answer to several fields names each:
+//! `name=value; name=value`, a line for each, or a JSON object. Jailed agents cannot have an address opened (`url`): a person would sign in
+//! at a place that an agent has chosen.
 
 use std::collections::BTreeSet;
 use std::pin::Pin;
@@ -39,7 +39,7 @@ struct Field {
 }
 
 impl Form {
-    /// Reads a request. `None` for what is no form, has too many fields, or has two whose names differ in their case alone.
+    /// Reads a request. `None` if it is no form, has too many fields, or has two fields whose names differ only in upper and lower case.
     pub(super) fn read(params: &Value) -> Option<Self> {
         let is_form = params.get("mode").is_none_or(|it| it == "form");
         let properties = params.pointer("/requestedSchema/properties").and_then(Value::as_object);
@@ -79,7 +79,7 @@ impl Form {
         Some(Self { question, fields })
     }
 
-    /// The result for the agent. An answer that the form does not take declines it.
+    /// Returns the result for the agent. An answer that does not fit the form declines the question.
     pub(super) fn result(&self, answer: Option<&str>) -> Value {
         let content = answer.map(str::trim).and_then(|answer| match self.fields.as_slice() {
             [] => {
@@ -97,7 +97,7 @@ impl Form {
 }
 
 impl Field {
-    /// What stands behind the question, or the name.
+    /// Returns the words about a field for people: its title, unless that is empty, and its choices.
     fn in_words(&self, name: &str) -> String {
         let title = self.schema["title"].as_str().or(self.schema["description"].as_str()).unwrap_or(name);
         let mut words = if title.is_empty() { String::new() } else { format!(" [{}]", plain_text(title)) };
@@ -110,7 +110,7 @@ impl Field {
     }
 }
 
-/// The values of several fields; `None` where one is missing that is required, is none of the form's, or is there twice.
+/// Returns the values of several fields; `None` if a required field is missing, or a name is not in the form or occurs twice.
 fn content(fields: &[Field], answer: &str) -> Option<Map<String, Value>> {
     let given = match serde_json::from_str::<Map<String, Value>>(answer) {
         Ok(given) => {
@@ -129,7 +129,7 @@ fn content(fields: &[Field], answer: &str) -> Option<Map<String, Value>> {
     (!content.is_empty() && fields.iter().all(is_there)).then_some(content)
 }
 
-/// `name=value` with semicolons or in lines. A semicolon within a value stays, since no name of a field and `=` follow it.
+/// Splits `name=value` at semicolons or lines. A semicolon within a value stays if no field's name and `=` follow it.
 fn parts(fields: &[Field], answer: &str) -> Option<Vec<(String, String)>> {
     let named = |part: &str| {
         let (name, value) = part.split_once('=')?;
@@ -153,7 +153,7 @@ fn parts(fields: &[Field], answer: &str) -> Option<Vec<(String, String)>> {
     Some(found)
 }
 
-/// A value of JSON as a person would type it.
+/// Returns a JSON value as a person would type it.
 fn text_of(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),
@@ -167,7 +167,7 @@ fn is_list(schema: &Value) -> bool {
     schema["type"] == "array"
 }
 
-/// The choices that a form offers, as people see them.
+/// Returns the choices that a field offers, as people see them.
 fn choices(schema: &Value) -> Vec<String> {
     let of = if is_list(schema) { &schema["items"] } else { schema };
     let titled = ["oneOf", "anyOf"].into_iter().flat_map(|it| of[it].as_array().into_iter().flatten());
@@ -180,7 +180,7 @@ fn choices(schema: &Value) -> Vec<String> {
     }
 }
 
-/// An answer as the field's value.
+/// Returns an answer as the field's value; `None` if it does not fit.
 fn value(schema: &Value, answer: &str) -> Option<Value> {
     let known = choices(schema);
     match schema["type"].as_str() {
@@ -212,7 +212,7 @@ fn value(schema: &Value, answer: &str) -> Option<Value> {
     }
 }
 
-/// Whether a number is within the bounds of its field.
+/// Checks whether a number is within the bounds of its field.
 fn fits(schema: &Value, number: f64) -> bool {
     schema["minimum"].as_f64().is_none_or(|it| number >= it)
         && schema["maximum"].as_f64().is_none_or(|it| number <= it)

@@ -1,7 +1,7 @@
-//! The keeping of editors' turns: a task reads the output of the run and writes it down, for editors that take the session up.
+//! Keeps editors' turns: a task reads the output of the run and writes it to the disk, for editors that resume the session.
 //!
 //! The agent never waits for it. If an agent speaks faster than the disk writes, the output loses its middle, and so does the turn. A turn
-//! whose file cannot be written goes on without it.
+//! goes on without its file if that cannot be written.
 
 use std::io;
 
@@ -9,7 +9,7 @@ use provost_base::acp;
 use provost_domain::Task;
 use provost_jail::{Conversations, LiveOutput, OutputBoard, SessionTurn};
 
-/// Begins to write down the output of a run from now on, if its task is a turn of an editor's session.
+/// Begins to write the output of a run to the disk, if its task is a turn of an editor's session.
 pub(super) fn keep(outputs: &OutputBoard, task: &Task, live: &LiveOutput) {
     let Some((conversations, turn)) = outputs.conversations().cloned().zip(turn_of(task)) else { return };
     let (live, from) = (live.clone(), live.total());
@@ -33,7 +33,7 @@ async fn write(
     mut at: u64,
 ) -> io::Result<()> {
     if let Some(mut earlier) = conversations.written_of(&turn.task) {
-        // The run goes on in another process while the keeper of the earlier one still writes.
+        // If the agent's process was started again, the keeper of the earlier process may still write.
         while earlier.changed().await.is_ok() {}
     }
     let begun = turn.clone();

@@ -5,9 +5,9 @@ use serde_json::{Value, json};
 
 use super::clip;
 
-/// The name of the asking mode at the agents that have one (Claude Code, Gemini, Qwen Code).
+/// The name of the asking mode of the agents that have one (Claude Code, Gemini, Qwen Code).
 const ASKING: &str = "default";
-/// How many modes an error names, and the longest name in bytes.
+/// The most modes that an error names, and the longest name in bytes.
 const NAMED: usize = 20;
 const NAME_LEN: usize = 64;
 
@@ -32,7 +32,7 @@ struct ConfigOption {
 pub(super) struct Chosen {
     /// The mode's id, among `modes` or the values of the option.
     pub(super) id: String,
-    /// The config option by which it is set; `None` for one of `modes`.
+    /// The config option that sets the mode; `None` for one of `modes`.
     option: Option<String>,
 }
 
@@ -49,10 +49,10 @@ impl Modes {
         Self { modes, options: options.into_iter().flatten().filter_map(option).collect() }
     }
 
-    /// The mode to set: the one that the entry names, or else the one that asks; `None` where the agent offers none of that name.
+    /// Returns the mode to set: the entry's mode, or else the asking mode; `None` if the agent does not offer it.
     ///
     /// # Errors
-    /// Which modes there are, when the entry names another one.
+    /// The modes that the agent offers, if the entry names another one.
     pub(super) fn asking(&self, named: Option<&str>) -> Result<Option<Chosen>, String> {
         let wanted = named.unwrap_or(ASKING);
         if self.modes.iter().any(|it| it == wanted) {
@@ -69,7 +69,7 @@ impl Modes {
         Err(format!(": it has no mode '{named}'; it has: {there}. Set `acp_mode` in its entry"))
     }
 
-    /// The config option for the model and its value, where the agent offers the model that is wanted.
+    /// Returns the config option for the model and its value, if the agent offers the wanted model.
     pub(super) fn model(&self, wanted: Option<&str>) -> Option<(&str, String)> {
         let wanted = wanted?;
         let option = self
@@ -81,7 +81,7 @@ impl Modes {
 }
 
 impl Chosen {
-    /// The method that sets it.
+    /// Returns the method that sets the mode.
     pub(super) fn method(&self) -> &'static str {
         if self.option.is_some() { "session/set_config_option" } else { "session/set_mode" }
     }
@@ -93,7 +93,7 @@ impl Chosen {
         }
     }
 
-    /// The mode that an update says the agent is in now, if that is another one.
+    /// Returns the mode that an update reports, if it is not this mode.
     pub(super) fn left_for<'a>(&self, update: &'a Value) -> Option<&'a str> {
         let now = match (update["sessionUpdate"].as_str()?, &self.option) {
             ("current_mode_update", None) => update["currentModeId"].as_str(),
@@ -111,7 +111,7 @@ impl Chosen {
     }
 }
 
-/// The mode that an update says the agent is in now, of an agent whose mode was not set.
+/// Returns the mode that an update reports, for an agent whose mode the daemon has not set.
 pub(super) fn told(update: &Value) -> Option<&str> {
     match update["sessionUpdate"].as_str()? {
         "current_mode_update" => update["currentModeId"].as_str(),
@@ -123,7 +123,7 @@ pub(super) fn told(update: &Value) -> Option<&str> {
     }
 }
 
-/// The values of a selection, also of one in groups.
+/// Returns the values of a selection, also if they are in groups.
 fn values(options: &[Value]) -> Vec<String> {
     let of_group = |it: &Value| it["options"].as_array().cloned().unwrap_or_else(|| vec![it.clone()]);
     options.iter().flat_map(of_group).filter_map(|it| text(&it, "value")).collect()

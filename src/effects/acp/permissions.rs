@@ -17,11 +17,11 @@ use provost_jail::plain_text;
 pub enum Verdict {
     /// The tool may be used, once.
     Allowed,
-    /// The tool may not be used, and why.
+    /// The tool may not be used, for this reason.
     Denied(Box<str>),
 }
 
-/// Judges a request of a task's agent; it waits for a person where a rule says so. Dropping the future withdraws the request.
+/// Judges a request of a task's agent; waits for a person if a rule says so. Dropping the future withdraws the request.
 pub type Judge =
     Arc<dyn Fn(&Task, AskPermission) -> Pin<Box<dyn Future<Output = Verdict> + Send>> + Send + Sync>;
 
@@ -65,8 +65,8 @@ impl Asked {
         Self { id, question, title, options: options.filter_map(option).collect() }
     }
 
-    /// The outcome to answer: the option of the kind that holds for this one use, and never one that the agent keeps for later
-    /// uses.
+    /// Returns the outcome for the answer: the option of the kind that counts for this one use, and never an option that the
+    /// agent keeps for later uses.
     pub(super) fn outcome(&self, verdict: &Verdict) -> Value {
         let kind = match verdict {
             Verdict::Allowed => "allow_once",
@@ -78,7 +78,7 @@ impl Asked {
         }
     }
 
-    /// Whether the agent offers to allow it once. One that offers only to allow it for good is not allowed.
+    /// Checks whether the agent offers to allow the call once. A request that offers only to allow it for good is denied.
     pub(super) fn can_be_allowed(&self) -> bool {
         self.options.iter().any(|(kind, _)| kind == "allow_once")
     }

@@ -1,4 +1,4 @@
-//! Words for an agent while it runs: taken from the core between turns, or at once if they end the agent's turn.
+//! Words for an agent while it runs: the run takes them from the core between turns, or at once if they end the agent's turn.
 
 use tokio::time::Instant;
 
@@ -9,7 +9,7 @@ use provost_domain::command::{NoteSaid, NoteSession, TakeSayings};
 use provost_domain::view::View;
 use provost_domain::{AgentSession, Event, EventKind, Saying, State, TalkEvent};
 
-/// The way by which one run gets the words that are said to its agent.
+/// The part of a run that gets the words for its agent.
 #[derive(Clone)]
 pub(crate) struct Steering {
     handle: EngineHandle,
@@ -21,7 +21,7 @@ impl Steering {
         Self { handle: handle.clone(), task: task.clone() }
     }
 
-    /// Puts the session on record, before the agent is asked to do anything in it.
+    /// Records the session, before the agent gets its first prompt.
     pub(super) async fn begun(&self, session: AgentSession) -> Result<(), Untold> {
         let verb = NoteSession { task: self.task.clone(), session };
         self.handle
@@ -31,20 +31,20 @@ impl Steering {
             .map_err(|it| untold(format!(": its session is not on record: {it}")))
     }
 
-    /// What waits for the agent. When nothing does, nothing is taken on any more.
+    /// Takes the words that wait for the agent. If none wait, the core accepts no more for this run.
     pub(super) async fn take(&self) -> Vec<Saying> {
         let taken = self.handle.tell(TakeSayings { task: self.task.clone() }).await;
-        // Of a task that is over, the core has told already what was not delivered.
+        // If the task is over, the core has already reported the words that were not delivered.
         taken.map(|it| it.sayings).unwrap_or_default()
     }
 
-    /// Says that the agent has what was said up to this number.
+    /// Records that the agent has the words up to this number.
     pub(super) async fn delivered(&self, through: u32) {
-        // A task that is over needs it no more.
+        // A task that is over no longer needs the record.
         self.handle.tell(NoteSaid { task: self.task.clone(), through }).await.ok();
     }
 
-    /// Returns when the agent's turn is to be ended for something that was said, with a later number than this.
+    /// Returns when a caller ends the agent's turn with words of a later number than this.
     pub(super) async fn hurried(&self, after: u32) {
         let said = |event: &Event| matches!(&event.kind, EventKind::Talk(TalkEvent::TaskSaid { task, now: true, .. }) if *task == self.task);
         let waits = || async {
@@ -59,7 +59,7 @@ impl Steering {
     }
 }
 
-/// Whether an agent's turn is to be ended.
+/// The query whether waiting words end the agent's turn.
 #[derive(Clone)]
 struct IsHurried(TaskId, u32);
 

@@ -29,12 +29,12 @@ pub(super) struct Prompt {
 }
 
 impl Prompt {
-    /// The task's own words.
+    /// Returns the prompt with the task's goal.
     pub(super) fn goal(goal: &str) -> Self {
         Self { texts: vec![goal.to_owned()], sayings: Vec::new() }
     }
 
-    /// What was said meanwhile, oldest first.
+    /// Returns the prompt with the words that came meanwhile, oldest first.
     pub(super) fn sayings(sayings: Vec<Saying>) -> Self {
         Self { texts: sayings.iter().map(|it| it.text.to_string()).collect(), sayings }
     }
@@ -43,7 +43,7 @@ impl Prompt {
         self.texts.iter().map(|text| json!({ "type": "text", "text": text })).collect()
     }
 
-    /// The number of the newest saying in it; 0 without one.
+    /// Returns the number of the newest saying in the prompt; 0 if it has none.
     fn through(&self) -> u32 {
         self.sayings.last().map_or(0, |it| it.number)
     }
@@ -69,7 +69,7 @@ struct Open {
     mode_changes: usize,
     /// The mode that the agent reports, if the daemon has set none.
     mode_told: Option<String>,
-    /// Whether it is unknown if the sayings of this turn have reached the agent.
+    /// Whether it is not known yet that the sayings of this turn have reached the agent.
     unheard: bool,
     /// The moment by which the agent has to end a cancelled turn.
     cancelled: Option<Instant>,
@@ -79,9 +79,9 @@ impl Turn<'_> {
     /// Gives the prompt, and returns how the turn has ended. The agent's answer is in the run's output.
     ///
     /// # Errors
-    /// Why the conversation is over with it.
+    /// The reason why the conversation ends.
     pub(super) async fn carry_out(mut self, prompt: &Prompt) -> Result<Result<(), Untold>, Untold> {
-        // What the agent has said of itself before is no part of its answer.
+        // Output of the agent before the prompt is no part of its answer.
         self.wire.show(&json!({ "provost": "turn" }));
         for it in &prompt.sayings {
             self.wire.show(
@@ -114,7 +114,7 @@ impl Turn<'_> {
                 }
                 () = &mut hurried, if !is_cancelled => self.cancel(&mut open).await?,
                 Some(done) = open.judged.join_next() => {
-                    // One that was taken back or cancelled meanwhile is answered already.
+                    // A request that was withdrawn or cancelled meanwhile is answered already.
                     if let Ok((asked, verdict)) = done
                         && open.waiting.remove(&asked.id.to_string()).is_some()
                     {
@@ -138,7 +138,7 @@ impl Turn<'_> {
                         Incoming::Answer(id, answer) if id == open.prompt => {
                             return Ok(self.ended(&answer, is_cancelled));
                         }
-                        // The answer to a change of mode; an update tells the mode.
+                        // The answer to a change of mode; an update reports the mode.
                         Incoming::Answer(..) => {}
                         Incoming::Request { id, method, params } => self.request(&mut open, id, &method, &params).await?,
                         Incoming::Told { method, params } => self.told(&mut open, &method, params).await?,
@@ -148,12 +148,12 @@ impl Turn<'_> {
         }
     }
 
-    /// Ends the agent's turn, whose requests are answered as the protocol wants it. ACP v1, "Cancellation".
+    /// Cancels the agent's turn, and answers its requests as the protocol demands. ACP v1, "Cancellation".
     async fn cancel(&mut self, open: &mut Open) -> Result<(), Untold> {
         self.wire.show(&json!({ "provost": "cancel" }));
         self.wire.notify("session/cancel", json!({ "sessionId": self.session.id }))?;
         open.cancelled = Some(Instant::now() + Duration::from_millis(ACP_CANCEL_MS_MAX));
-        // Dropped, the questions leave the queue.
+        // Aborting the judgements withdraws the questions from the queue.
         open.judged.abort_all();
         for id in open.waiting.drain().map(|(_, (id, _))| id) {
             self.wire.answer(&id, json!({ "outcome": { "outcome": "cancelled" } })).await?;
@@ -207,7 +207,7 @@ impl Turn<'_> {
         Ok(())
     }
 
-    /// Puts a question of the agent's to a person. What is no form that can be asked is declined.
+    /// Puts a question of the agent to a person; declines a question that is no valid form.
     async fn elicit(&mut self, open: &mut Open, id: Value, params: &Value) -> Result<(), Untold> {
         let key = id.to_string();
         let is_taken = params["sessionId"] == self.session.id.as_str()
@@ -259,10 +259,10 @@ impl Turn<'_> {
         Ok(())
     }
 
-    /// Sets the mode again that an agent has left by itself, and gives up one that does so again and again.
+    /// Sets the mode again that an agent has left by itself; ends an agent that does so again and again.
     async fn keep_mode(&mut self, open: &mut Open, update: &Value) -> Result<(), Untold> {
         let Some(mode) = &self.session.mode else {
-            // It was set to none, so that none is set again; what it says goes on record.
+            // The daemon has set no mode, so it sets none again; it records the mode that the agent reports.
             let told = modes::told(update).filter(|it| open.mode_told.as_deref() != Some(*it));
             if let Some(now) = told {
                 open.mode_told = Some(now.to_owned());

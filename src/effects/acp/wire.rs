@@ -14,15 +14,15 @@ const NO_MESSAGE: i64 = -32_600;
 const NO_METHOD: i64 = -32_601;
 /// The member that marks the daemon's own lines in a run's output.
 const OURS: &str = "provost";
-/// How much of a line that is no message is quoted, in bytes.
+/// The most bytes that an error quotes of a line that is no message.
 const QUOTED: usize = 64;
-/// How much of an agent's own error message is quoted, in bytes.
+/// The most bytes that are quoted of an agent's own error message.
 const ERROR_TEXT_MAX: usize = 500;
 
 /// An agent's answer to a request.
 pub(super) type Answer = Result<Value, RpcError>;
 
-/// An error that an agent answers with.
+/// An error in an agent's answer.
 #[derive(Debug)]
 pub(super) struct RpcError {
     pub(super) code: i64,
@@ -39,7 +39,7 @@ impl RpcError {
         Self { code, message: clip(&message, ERROR_TEXT_MAX).to_owned() }
     }
 
-    /// Why the conversation ends with it.
+    /// Returns the reason for which this error ends the conversation.
     pub(super) fn untold(&self, method: &str) -> Untold {
         untold(format!(" {} to {method}: {}", self.code, self.message))
     }
@@ -68,7 +68,7 @@ pub(super) struct Wire {
     session: Option<String>,
     /// Updates that came before the session's id was known.
     early: VecDeque<Value>,
-    /// Bytes to send that the agent has not taken yet.
+    /// Bytes to send that the agent has not read yet.
     outgoing: Vec<u8>,
 }
 
@@ -90,13 +90,13 @@ impl Wire {
         }
     }
 
-    /// Sends a request and waits for its answer. Meanwhile the agent's own requests are refused, and its updates of the session are kept.
+    /// Sends a request and waits for its answer. Meanwhile it refuses the agent's own requests, and keeps its updates of the session.
     pub(super) async fn ask(&mut self, method: &str, params: Value) -> Result<Answer, Untold> {
         let asked = self.send_request(method, params).await?;
         loop {
             match self.next().await? {
                 Incoming::Answer(id, answer) if id == asked => return Ok(answer),
-                // To a request that is not open.
+                // An answer to a request that is not open.
                 Incoming::Answer(..) => {}
                 Incoming::Request { id, method, .. } => self.refuse(&id, &method).await?,
                 Incoming::Told { method, params } => self.told(&method, params),
@@ -104,7 +104,7 @@ impl Wire {
         }
     }
 
-    /// Asks without waiting, and answers the request's number.
+    /// Sends a request without waiting for its answer; returns the request's number.
     pub(super) async fn send_request(&mut self, method: &str, params: Value) -> Result<u64, Untold> {
         let id = self.next;
         self.next += 1;
@@ -112,22 +112,22 @@ impl Wire {
         Ok(id)
     }
 
-    /// Tells the agent something that it does not answer.
+    /// Sends the agent a notification.
     pub(super) fn notify(&mut self, method: &str, params: Value) -> Result<(), Untold> {
         self.send(&json!({ "jsonrpc": "2.0", "method": method, "params": params }))
     }
 
-    /// Whether the agent's side has taken all that was sent.
+    /// Checks whether the agent has read everything that was sent.
     pub(super) fn all_is_sent(&self) -> bool {
         self.outgoing.is_empty()
     }
 
-    /// Answers a request of the agent's.
+    /// Answers a request of the agent.
     pub(super) async fn answer(&mut self, id: &Value, result: Value) -> Result<(), Untold> {
         self.send(&json!({ "jsonrpc": "2.0", "id": id, "result": result }))
     }
 
-    /// Says that a method is not offered.
+    /// Answers that a method is not offered.
     pub(super) async fn refuse(&mut self, id: &Value, method: &str) -> Result<(), Untold> {
         let message = format!("the client does not offer {}", clip(method, QUOTED));
         self.fail(id, NO_METHOD, &message).await
@@ -148,7 +148,7 @@ impl Wire {
         }
     }
 
-    /// From now on only updates of this session count.
+    /// Accepts from now on only updates of this session.
     pub(super) fn expect_session(&mut self, id: &str) {
         self.session = Some(id.to_owned());
         for params in std::mem::take(&mut self.early) {
@@ -156,12 +156,13 @@ impl Wire {
         }
     }
 
-    /// Drops what has come before the session's id was known.
+    /// Drops the updates that came before the session's id was known.
     pub(super) fn forget_updates(&mut self) {
         self.early.clear();
     }
 
-    /// Puts an update of the session into the run's output, as the agent's own: it cannot tell what the daemon tells there.
+    /// Writes an update of the session into the run's output. Removes the member that marks the daemon's own lines, so that
+    /// the agent cannot forge one.
     pub(super) fn told(&mut self, method: &str, mut params: Value) {
         if method != "session/update" {
             return;
@@ -174,12 +175,12 @@ impl Wire {
                 }
                 self.show(&params["update"]);
             }
-            // Of another session, or one too many.
+            // An update of another session, or beyond the bound.
             _ => {}
         }
     }
 
-    /// Writes a line of the run's output. One that is too long for its readers is told without its contents.
+    /// Writes a line of the run's output. A line that is too long for its readers is written without its contents.
     pub(super) fn show(&self, update: &Value) {
         let mut line = update.to_string();
         if line.len() >= STREAM_LINE_BYTES_MAX {
@@ -194,7 +195,7 @@ impl Wire {
         self.live.push(Stream::Out, line.as_bytes());
     }
 
-    /// The next message. What was read of one stays when this is dropped before its end.
+    /// Returns the next message. If the future is dropped before the message's end, the part that was read stays for the next call.
     ///
     /// # Errors
     /// When the agent has closed its side, or has broken a bound.
@@ -233,7 +234,7 @@ impl Wire {
                 self.outgoing.drain(..length);
                 continue;
             }
-            // It is there already.
+            // The bytes are in the buffer already.
             let read = self.from.fill_buf().await.map_err(|_| closed())?;
             if read.is_empty() {
                 return Err(closed());
@@ -269,7 +270,7 @@ impl Wire {
     }
 }
 
-/// Sorts a message; `None` for one that is not JSON-RPC.
+/// Returns the kind of a message; `None` if it is not JSON-RPC.
 fn incoming(mut message: Value) -> Option<Incoming> {
     let members = message.as_object_mut()?;
     let params = members.remove("params").unwrap_or_default();

@@ -348,7 +348,7 @@ impl Worker {
         self.others.is_ahead_from_now();
     }
 
-    /// Keeps a batch of which the store has not said whether it has it.
+    /// Keeps a batch for which the store has not confirmed or denied the commit.
     pub(super) fn keep_unsure(&mut self, batch: Batch, err: &StoreError, waiting: &mut Vec<Waiting>) {
         tracing::warn!(%err, "it is not known whether a batch is stored; the next turn tells");
         let (waiting, asked) = (std::mem::take(waiting), self.receiving.take_asked());

@@ -161,7 +161,7 @@ impl<'g> Names<'_, 'g> {
         let name = path.rsplit('.').next().unwrap_or(path);
         let listed = self.resolver.adding_among(&key_of(name), &known);
         let files = self.resolver.files;
-        // What functions have for themselves is listed nowhere.
+        // The list has no local names of functions.
         let own = self.resolver.asking();
         let there = listed.into_iter().filter(|file| *file != own).chain([own]);
         let found: Found = there
@@ -314,7 +314,7 @@ impl<'g> Names<'_, 'g> {
         })
     }
 
-    // What is told of what was found.
+    // The answers for the definitions and declarations that were found.
 
     /// The definitions, wherever they are, and the declarations.
     fn told(&mut self, found: &Found, guess: bool) -> Vec<(Target, bool)> {

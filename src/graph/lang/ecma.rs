@@ -90,7 +90,7 @@ fn export<'g>(
     if let Some(offer) = outline.exports.iter().rfind(|offer| outline.word(offer.name) == name) {
         return resolver.offered(file, outline, offer.what, depth);
     }
-    // What CommonJS exports as a whole is the default for those who import it as a module.
+    // The value that CommonJS exports as a whole is the default export for files that import it as a module.
     let whole = outline.exports.iter().rfind(|offer| outline.word(offer.name) == WHOLE);
     if let Some(whole) = whole.filter(|_| name != WHOLE) {
         let value = resolver.offered(file, outline, whole.what, depth)?;

@@ -113,7 +113,7 @@ fn defined(resolver: &mut Resolver<'_>, file: u32, name: &str) -> Option<Value> 
     let asking = resolver.asking();
     let is_of_tests = |file: u32| files.path(file).is_some_and(|path| path.ends_with(TEST_END));
     let sees_tests = is_of_tests(asking) && files.path(asking).map(folder_of) == Some(folder);
-    // What the asking file defines itself is meant before all others.
+    // A definition in the asking file takes precedence over all others.
     let mut all: Vec<u32> = found.iter().filter(|it| **it == asking).copied().collect();
     if all.is_empty() {
         all.extend(found.into_iter().filter(|it| sees_tests || !is_of_tests(*it)));

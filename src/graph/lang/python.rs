@@ -46,7 +46,7 @@ fn tries(spec: &str, path: &str, files: &Files, _: &Settings) -> Tries {
         }
         return tries;
     }
-    // What Python looks through depends on how it is started: in the folder of a script, in a package's own
+    // The folders that Python searches depend on how it is started: in the folder of a script, in a package's own
     // folder's parent, in the root, in `src`. Folders that are packages are never among these.
     let mut around = folder;
     loop {

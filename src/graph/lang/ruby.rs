@@ -104,7 +104,7 @@ fn around(
             if is_constant && let Some(found) = anywhere(resolver, file, &format!("{path}.{name}")) {
                 return Some(found);
             }
-            // What is above is looked through of the innermost alone.
+            // Only of the innermost module are the ancestors searched.
             if is_first && let Some(found) = resolver.member(Value::Symbol { file, node }, name, depth) {
                 return Some(found);
             }

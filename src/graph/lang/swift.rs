@@ -258,14 +258,14 @@ fn by_path(resolver: &mut Resolver<'_>, file: u32, path: &str, depth: u32) -> Op
     names.try_fold(first, |of, name| resolver.member(of, name, depth))
 }
 
-// What extensions add.
+// Members that extensions add.
 
 /// A member that an extension in another file adds to a type, or that a protocol brings which it says that the type keeps to.
 fn added(resolver: &mut Resolver<'_>, (file, node): (u32, u32), name: &str, depth: u32) -> Option<Value> {
     let files = resolver.files;
     let outline = files.outline(file)?;
     let path = outline.path(node);
-    // What is being looked for is not looked for again within itself.
+    // A look-up does not repeat itself within itself.
     let key = (file, format!("{path}+{name}"));
     if let Some(known) = resolver.chosen.get(&key) {
         return known.map(|(file, node)| Value::Symbol { file, node });

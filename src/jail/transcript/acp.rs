@@ -10,7 +10,7 @@ use super::{Said, text};
 use provost_base::limits::STREAM_DIFF_LINES_MAX;
 use provost_base::{Digest, acp};
 
-/// Takes one line; `false` when it is none of these.
+/// Reads one line; returns `false` if it is not of this form.
 pub(super) fn read(said: &mut Said, line: &Value) -> bool {
     if line.get("provost").is_some() {
         own(said, line);
@@ -42,7 +42,7 @@ pub(super) fn read(said: &mut Said, line: &Value) -> bool {
 
 fn chunk(said: &mut Said, line: &Value) {
     let words = line.pointer("/content/text").and_then(Value::as_str).unwrap_or_default();
-    // Qwen Code tells what each of its requests has used, in a piece without text.
+    // Qwen Code reports the use of each of its requests in a piece without text.
     if let Some(usage) = line.pointer("/_meta/usage") {
         let before = std::mem::take(&mut said.used);
         used(said, usage);
@@ -79,13 +79,13 @@ fn called(said: &mut Said, line: &Value) {
     }
 }
 
-/// What a call changes, file by file, with the first lines of it; the whole texts are in the run's output.
+/// Records what a call changes, file by file, with the first changed lines; the whole texts are in the run's output.
 fn differences(said: &mut Said, line: &Value) {
     let content = line["content"].as_array().into_iter().flatten();
     for diff in content.filter(|it| it["type"] == "diff") {
         let (path, new) = (in_its_copy(text(diff, "path")), text(diff, "newText"));
         let old = diff.get("oldText").and_then(Value::as_str);
-        // Agents say it when a call begins, and again when it goes on and when it is over.
+        // Agents send a difference when a call begins, and again when it goes on and when it is over.
         let told = Some(Digest::of_fields([path, old.unwrap_or_default(), new].map(str::as_bytes)));
         if said.difference == told {
             continue;
@@ -101,7 +101,7 @@ fn differences(said: &mut Said, line: &Value) {
     }
 }
 
-/// The lines in which two texts differ: those between what both begin and end with, of each text as many as are shown.
+/// Shows the lines between the common beginning and the common end of two texts, up to a bound for each text.
 fn changed_lines(said: &mut Said, old: &str, new: &str) {
     let (mut old, mut new): (Vec<&str>, Vec<&str>) = (old.lines().collect(), new.lines().collect());
     let same = old.iter().zip(&new).take_while(|(old, new)| old == new).count();
@@ -121,13 +121,13 @@ fn changed_lines(said: &mut Said, old: &str, new: &str) {
     }
 }
 
-/// A path without the folder of the run's private copy, which is `….copies/NAME`: as it is in the repository.
+/// Returns a path as it is in the repository: without the folder of the run's private copy, which is `….copies/NAME`.
 fn in_its_copy(path: &str) -> &str {
     let inside = path.split_once(".copies/").and_then(|(_, it)| it.split_once('/'));
     inside.map_or(path, |(_, inside)| inside)
 }
 
-/// The same for a title, whose words are parted by blanks; each word may begin with a quotation mark.
+/// Does the same for each word of a title; a word may begin with a quotation mark.
 fn titled(title: &str) -> String {
     let words = title.split(' ').map(|word| {
         let bare = word.trim_start_matches(['`', '\'', '"', '(']);
@@ -137,7 +137,7 @@ fn titled(title: &str) -> String {
     words.collect::<Vec<_>>().join(" ")
 }
 
-/// Lines of the daemon: the beginning of a turn, what was said to the agent, permissions, a mode that was set again, the end of the turn.
+/// Reads a line of the daemon: the beginning of a turn, words to the agent, a permission, a mode that was set again, the end of the turn.
 fn own(said: &mut Said, line: &Value) {
     match text(line, "provost") {
         "turn" => {
@@ -177,7 +177,7 @@ fn own(said: &mut Said, line: &Value) {
     }
 }
 
-/// Tokens of the turn, under the names that agents give them.
+/// Reads the tokens of the turn, under the names that agents give them.
 fn used(said: &mut Said, usage: &Value) {
     let before = said.used_before;
     let told = |names: &[&str]| names.iter().find_map(|name| usage.get(name).and_then(Value::as_u64));
@@ -185,7 +185,7 @@ fn used(said: &mut Said, usage: &Value) {
         |told: Option<u64>, before: Option<u64>| told.map(|it| it.saturating_add(before.unwrap_or_default()));
     let (read, written) = (told(&["inputTokens", "input_tokens"]), told(&["outputTokens", "output_tokens"]));
     let cached = told(&["cachedReadTokens", "cachedInputTokens"]);
-    // Where the cache's tokens are among those that were read, the sum of all shows it.
+    // The total shows whether the agent counts the cache's tokens among the tokens that were read.
     let all = read.zip(written).and_then(|(read, written)| read.checked_add(written));
     let among = cached.filter(|_| all == told(&["totalTokens"])).unwrap_or_default();
     let used = &mut said.used;
@@ -197,7 +197,7 @@ fn used(said: &mut Said, usage: &Value) {
     used.cache_write = with(told(&["cachedWriteTokens"]), before.cache_write).or(used.cache_write);
 }
 
-/// The cost so far, which is a running total; a claim that is no sum of money does not count.
+/// Reads the cost so far, which is a running total; ignores a claim that is no sum of money.
 fn used_so_far(said: &mut Said, line: &Value) {
     let amount = line.pointer("/cost/amount").and_then(Value::as_f64);
     let is_dollars = line.pointer("/cost/currency").and_then(Value::as_str) == Some("USD");

@@ -1,8 +1,7 @@
 //! Messages of `claude -p --output-format stream-json --verbose`.
 //!
-//! `assistant` messages hold texts and tool calls, `user` messages the results of the calls, and one
-//! `result` comes at the end, with totals. Texts of agents that the agent has started itself are shown, but
-//! are no part of its answer.
+//! `assistant` messages hold texts and tool calls, `user` messages the results of the calls, and one `result` comes at
+//! the end, with totals. Texts of subagents are shown, but are no part of the agent's answer.
 #![forbid(unsafe_code)]
 
 use serde_json::Value;
@@ -12,7 +11,7 @@ use super::{Said, text};
 /// Members of a tool's input that best describe its subject.
 const TELLING: [&str; 7] = ["file_path", "path", "command", "pattern", "url", "description", "query"];
 
-/// Takes one message; `false` when it is none.
+/// Reads one message; returns `false` if the line is none.
 pub(super) fn read(said: &mut Said, message: &Value) -> bool {
     match text(message, "type") {
         "assistant" => assistant(said, message),
@@ -32,7 +31,7 @@ pub(super) fn read(said: &mut Said, message: &Value) -> bool {
     true
 }
 
-/// What the model's service answers, as long as the program tries again; the result takes it back, or says more.
+/// Returns the service's error, after which the program tries again; the result overrides it, or says more.
 fn retried(message: &Value) -> String {
     let number = |key: &str| message.get(key).and_then(Value::as_u64).unwrap_or(0);
     let status = match number("error_status") {
@@ -73,7 +72,7 @@ fn assistant(said: &mut Said, message: &Value) {
     }
 }
 
-/// What a call of a tool is about.
+/// Returns the subject of a tool call.
 pub(super) fn about(input: Option<&Value>) -> &str {
     let Some(input) = input else { return "" };
     TELLING.iter().map(|key| text(input, key)).find(|it| !it.is_empty()).unwrap_or_default()
@@ -88,7 +87,7 @@ fn results(said: &mut Said, message: &Value) {
     }
 }
 
-/// Why a `result` says that it is none: in its own words, or by its kind.
+/// Returns the reason for which a `result` reports a failure: in its own words, or by its kind.
 pub fn why_in_words(told: &str, message: &Value) -> String {
     if !told.trim().is_empty() {
         return told.trim().to_owned();
@@ -125,7 +124,7 @@ fn result(said: &mut Said, message: &Value) {
     }
     let tokens = |key: &str| message.pointer("/usage").and_then(|it| it.get(key)).and_then(Value::as_u64);
     let cost = message.get("total_cost_usd").and_then(Value::as_f64);
-    // Qwen counts what came out of the cache among them, and says so by its total.
+    // Qwen counts the tokens from the cache among them, as its total shows.
     let (read, cached) = (tokens("input_tokens"), tokens("cache_read_input_tokens").unwrap_or(0));
     let both = read.zip(tokens("output_tokens")).map(|(read, written)| read.saturating_add(written));
     let is_within = both.is_some() && both == tokens("total_tokens");

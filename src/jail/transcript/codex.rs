@@ -1,15 +1,14 @@
 //! Messages of `codex exec --json`.
 //!
-//! A thread has turns, a turn has items, and an item is a message, a command, a change of files, or a
-//! tool call. An item counts when it is completed. An `error` may concern only the connection; a completed
-//! turn takes it back.
+//! A thread has turns, a turn has items, and an item is a message, a command, a change of files, or a tool call. An
+//! item counts when it is completed. An `error` may concern only the connection; a completed turn overrides it.
 #![forbid(unsafe_code)]
 
 use serde_json::Value;
 
 use super::{Said, in_words, text};
 
-/// Takes one message; `false` when it is none.
+/// Reads one message; returns `false` if the line is none.
 pub(super) fn read(said: &mut Said, message: &Value) -> bool {
     match text(message, "type") {
         "item.started" => item_started(said, message.get("item").unwrap_or(&Value::Null)),
@@ -59,15 +58,15 @@ fn item_completed(said: &mut Said, item: &Value) {
             said.log(&format!("* search {}", text(item, "query")));
         }
         "error" => said.log(&format!("! {}", text(item, "message"))),
-        // Thoughts and lists of what is to be done.
+        // Thoughts, and lists of the agent's next steps.
         _ => {}
     }
 }
 
-/// Of the last turn, which counts the whole thread.
+/// Reads the use of the last turn, which counts the whole thread.
 fn usage(said: &mut Said, usage: &Value) {
     let tokens = |key: &str| usage.get(key).and_then(Value::as_u64);
-    // It counts what came out of the cache among them, unlike others.
+    // Codex counts the tokens from the cache among them, unlike other programs.
     let read = tokens("input_tokens").map(|it| it.saturating_sub(tokens("cached_input_tokens").unwrap_or(0)));
     said.used.input = read.or(said.used.input);
     said.used.output = tokens("output_tokens").or(said.used.output);

@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::claude::about;
 use super::{Said, in_words, text};
 
-/// Takes one message; `false` when it is none.
+/// Reads one message; returns `false` if the line is none.
 pub(super) fn read(said: &mut Said, message: &Value) -> bool {
     let data = message.get("data").unwrap_or(&Value::Null);
     let kind = text(message, "type");

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::claude::about;
 use super::{Said, in_words, text};
 
-/// Takes one message; `false` when it is none.
+/// Reads one message; returns `false` if the line is none.
 pub(super) fn read(said: &mut Said, message: &Value) -> bool {
     match text(message, "type") {
         "init" => {
@@ -49,12 +49,12 @@ fn result(said: &mut Said, message: &Value) {
         }
     }
     let tokens = |key: &str| message.pointer("/stats").and_then(|it| it.get(key)).and_then(Value::as_u64);
-    // Without those of the cache, as other programs count.
+    // Tokens from the cache do not count, as in other programs.
     said.used.input = tokens("input").or(tokens("input_tokens")).or(said.used.input);
     said.used.output = tokens("output_tokens").or(said.used.output);
     said.used.cache_read = tokens("cached").or(said.used.cache_read);
     let models = message.pointer("/stats/models").and_then(Value::as_object);
-    // A small one routes; the one that was written by most has done the work.
+    // A small model routes requests; the model that has written the most tokens has done the work.
     let written = |it: &Value| it.get("output_tokens").and_then(Value::as_u64).unwrap_or(0);
     if let Some((name, _)) = models.into_iter().flatten().max_by_key(|(_, it)| written(it)) {
         said.names_model(name);

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::claude::about;
 use super::{Said, in_words, text};
 
-/// Takes one message; `false` when it is none.
+/// Reads one message; returns `false` if the line is none.
 pub(super) fn read(said: &mut Said, message: &Value) -> bool {
     let part = message.get("part").unwrap_or(&Value::Null);
     match text(message, "type") {
@@ -36,7 +36,7 @@ fn tool(said: &mut Said, part: &Value) {
     }
 }
 
-/// Of one step; the run is their sum.
+/// Adds the use of one step; the use of the run is the sum of its steps.
 fn usage(said: &mut Said, part: &Value) {
     let tokens = |at: &str| part.pointer(at).and_then(Value::as_u64);
     let add = |to: &mut Option<u64>, more: Option<u64>| {
@@ -49,7 +49,7 @@ fn usage(said: &mut Said, part: &Value) {
     add(&mut said.used.reasoning, tokens("/tokens/reasoning"));
     add(&mut said.used.cache_read, tokens("/tokens/cache/read"));
     add(&mut said.used.cache_write, tokens("/tokens/cache/write"));
-    // Zero is said of a model whose price it does not know.
+    // OpenCode reports zero for a model whose price it does not know.
     let cost = part.get("cost").and_then(Value::as_f64).filter(|it| it.is_finite() && *it > 0.0);
     if let Some(cost) = cost {
         said.used.cost_usd = Some(said.used.cost_usd.unwrap_or(0.0) + cost);

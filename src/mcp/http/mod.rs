@@ -86,7 +86,7 @@ impl McpHttp {
 }
 
 impl<S: ServerHandler> McpHttp<S> {
-    /// Makes the same door with any server, one of which is made for each host.
+    /// Makes the same door with any server; makes one server for each host.
     pub fn serving(
         clients: Clients,
         make: impl Fn() -> S + Send + Sync + 'static,

@@ -203,8 +203,8 @@ async fn announced(client: Client, declare: wire::Declare) -> Result<wire::Decla
     from.await.unwrap_or(Err(ClientError::Broken("the announcement was given up".into())))
 }
 
-/// Work that is beginning. Until it has begun, whatever ends the call releases what the call has taken; the host
-/// may cancel the call at any moment.
+/// Work that is beginning. Until it has begun, every end of the call releases the locks that the call has taken; the
+/// host may cancel the call at any moment.
 struct Beginning {
     client: Client,
     /// The grants that the agent had before this call.

@@ -107,7 +107,7 @@ fn end_of_string(bytes: &[u8]) -> usize {
         if bytes[at - 1] == b'"' {
             return at;
         }
-        // This skips the byte after a backslash, whatever it is: an escaped quote does not end the string.
+        // This skips the byte after a backslash: an escaped quote does not end the string.
         at = (at + 1).min(bytes.len());
     }
     bytes.len()

@@ -291,7 +291,7 @@ async fn members(headers: &HeaderMap, body: Body) -> Result<Members, AgentProtoc
     if is_json && charset.is_some_and(|it| !matches!(it.trim_matches('"'), "utf-8" | "utf8")) {
         return Err(unsupported("Unsupported charset"));
     }
-    // The body is read whatever its type, so that the connection can go on.
+    // The body is read even if its type is wrong, so that the connection can go on.
     let taken = body.take().await.map_err(AgentProtocolError::untaken)?;
     if is_json { Members::read(&taken.bytes) } else { Ok(Members::default()) }
 }

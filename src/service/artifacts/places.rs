@@ -141,7 +141,7 @@ pub(super) fn together(orders: &[FileWrite], groups: &[usize]) -> BTreeMap<usize
     all
 }
 
-/// Withholds from a preview the files that an apply withholds: those of a change of which another part cannot be
+/// Withholds from a preview the files that an apply withholds: files of a change that has another part which cannot be
 /// written. `places` are the files, each with whether it is removed; `None` where the path is no file.
 pub(super) fn withhold_together(found: &mut [Previewed], places: &[Option<(RepoPath, bool)>]) {
     let refused = found.iter().zip(places).filter(|(it, _)| it.reason.is_some());
@@ -160,8 +160,8 @@ pub(super) fn withhold_together(found: &mut [Previewed], places: &[Option<(RepoP
 }
 
 impl Sorted {
-    /// Withholds the orders of a change of which another part cannot be written, and puts each removal before the file that
-    /// takes its place. `failed` are the files that cannot be written, or that cannot be removed if the flag is set.
+    /// Withholds the orders of a change if another part of the change cannot be written, and puts each removal before the file that takes
+    /// its place. `failed` are the files that cannot be written, or that cannot be removed if the flag is set.
     pub(super) fn keep_together(&mut self, mut failed: Vec<(RepoPath, bool)>) {
         let mut at = 0;
         while let Some((one, is_removal)) = failed.get(at).cloned() {

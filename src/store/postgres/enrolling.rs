@@ -15,7 +15,7 @@ use crate::host_keys::{self, At, Enrolled, HostKey, KnownHost, Signature, Signer
 use crate::journal::Key;
 use provost_base::{Digest, EntryNo, EventSeq, HostId, HostRole};
 
-/// What a row of `host_key` says.
+/// The kinds of rows of `host_key`, in their column `what`.
 const FIRST: &str = "first";
 const BEFORE: &str = "before";
 const INVITED: &str = "invited";
@@ -284,8 +284,8 @@ impl HostKeys {
         Ok(is_admitted.then_some(KnownHost { host: it.host, key, invited_with, role, gone: None }))
     }
 
-    /// What was written before the first host had a key is not asked for a signature. A folder that does not know where that was believes
-    /// the rows, and checks everything from there on.
+    /// Entries from before the first host had a key need no signature. A folder that does not know that place believes the rows about it,
+    /// and checks everything from there on.
     fn begin(&mut self, at: At, rows: &[Told]) {
         if self.known.from.is_none() {
             let from = first_of(rows).unwrap_or(at);

@@ -330,7 +330,7 @@ pub(super) fn must_be_readable(row: &Row) -> Result<u32, StoreError> {
 const IS_SIGNED_FOR: &str =
     "select from provost.daemon where repo = $1 union all select from provost.passkey where repo = $1";
 
-/// What passkeys sign for: the first host gives the repository its id, unless something was signed without one already.
+/// Sets the repository's id, for which passkeys sign: the first host gives it, unless a passkey has signed without one already.
 const SIGNED_FOR: &str = "insert into provost.daemon (repo, id, body) select $1, '1', $2
     where not exists (select from provost.daemon where repo = $1) and not exists (select from provost.passkey where repo = $1)";
 

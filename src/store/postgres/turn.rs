@@ -88,7 +88,7 @@ impl PostgresStore {
             self.events_step()?,
             Step::new(HOSTS).with(self.repo),
         ];
-        // From here on there is a transaction, whatever the answers are.
+        // From here on there is a transaction, even if an answer is an error.
         self.turn = Some(Turn::default());
         let mut answers = rows(self.session.flush(&steps, limit)?)?;
         let mut last = || answers.pop().unwrap_or_default();

@@ -41,7 +41,7 @@ pub(super) fn enter(walk: &mut Walk<'_>, node: Node<'_>, kind: u8) -> bool {
             return false;
         }
         Kind::Namespace => namespace(walk, node),
-        // What it stands before begins with it.
+        // The declaration after it begins with it.
         Kind::Template | Kind::Linkage | Kind::Friend => {
             walk.attributes_go_in(start_of(walk, node));
             if kind == Kind::Template {
@@ -131,7 +131,7 @@ pub(super) fn record(
     at
 }
 
-// What ties files and names together.
+// Imports, which tie files and names together.
 
 fn add_import(walk: &mut Walk<'_>, node: Node<'_>, from: &str, name: ImportedName) {
     let (at, form, names) = (offset(node.start_byte()), ImportForm::Static, vec![name]);

@@ -141,7 +141,7 @@ fn role(kind: &str) -> Role {
             Role::Declares
         }
         "variadic_declarator" => Role::Declares,
-        // What is not for callers: `override`, `final`, attributes.
+        // Words that do not concern callers: `override`, `final`, attributes.
         "virtual_specifier" | "attribute_specifier" | "attribute_declaration" => Role::Comment,
         _ => Role::Plain,
     }

@@ -102,7 +102,7 @@ impl Masking<'_> {
         let (Some(first), Some(last)) = (self.tokens.get(from), self.tokens.get(to)) else { return };
         let range = first.start..last.end;
         self.blank(range.start as usize..range.end as usize);
-        // What begins and ends a part of a file, or says something of a class, is none of the definition below it.
+        // A macro that begins or ends a part of a file, or describes a class, is no part of the definition below it.
         let text = self.word(from);
         if !["BEGIN", "END", "DECLS", "NAMESPACE", "Q_"].iter().any(|it| text.contains(it)) {
             self.macros.push(range);

@@ -153,7 +153,7 @@ names! {
 
 fn role(kind: &str) -> Role {
     match kind {
-        // What attributes say is none of the callers' business.
+        // Attributes do not concern callers.
         "comment" | "attribute_list" => Role::Comment,
         "string_literal" | "verbatim_string_literal" | "raw_string_literal" | "character_literal" => {
             Role::Verbatim

@@ -47,7 +47,7 @@ pub(super) fn unit(walk: &mut Walk<'_>, unit: Node<'_>) {
     }
     all.sort_by_key(|name| std::cmp::Reverse(name.len()));
     all.dedup();
-    // What is in none is known everywhere.
+    // Names outside of any namespace are known everywhere.
     for name in all.into_iter().chain([""]) {
         add_import(walk, 0, name.to_owned(), everything());
     }

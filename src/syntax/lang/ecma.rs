@@ -499,7 +499,7 @@ fn assignment(walk: &mut Walk<'_>, node: Node<'_>) {
         modules::set_exports(walk, node, right);
     } else if let ["module", "exports", name] | ["exports", name] = names[..] {
         modules::export_value(walk, node, name, right);
-        // What is only passed on, or gets its value later, is no symbol.
+        // A value that is only passed on, or assigned later, is no symbol.
         let passed = matches!(
             Kind::at(walk, unwrapped(walk, right)),
             Some(Kind::Identifier | Kind::Member | Kind::Assignment | Kind::Unary)

@@ -316,7 +316,7 @@ fn scope_around(walk: &Walk<'_>) -> Option<Range<u32>> {
 pub(super) fn bound(walk: &mut Walk<'_>, node: Node<'_>, kind: Kind) {
     let (left, scope) = match kind {
         Kind::TypeSwitch => (walk.field(node, Field::Alias as u8), Some(range(node))),
-        // What stands in the same statement does not know the name yet.
+        // Code in the same statement does not know the name yet.
         _ => {
             let end = offset(node.end_byte());
             (walk.field(node, Field::Left as u8), scope_around(walk).map(|it| end.min(it.end)..it.end))

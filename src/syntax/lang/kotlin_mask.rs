@@ -112,7 +112,7 @@ impl Bodies {
         match mark {
             b'{' => {
                 let is_body = std::mem::take(&mut self.is_type);
-                // What is deeper than a file is read ends nothing.
+                // Brackets deeper than the bound for a file end nothing.
                 if self.open.len() < SOURCE_DEPTH_MAX {
                     self.open.push(is_body);
                 }

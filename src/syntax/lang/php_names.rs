@@ -100,7 +100,7 @@ fn meant(walk: &Walk<'_>, node: Node<'_>, kind: &str) -> Option<String> {
         }
         _ => return None,
     };
-    // What is of the own namespace may be in this file.
+    // A name of the own namespace may be in this file.
     match full.rsplit_once('\\') {
         Some((before, name)) if before == own => Some(name.to_owned()),
         None if own.is_empty() => Some(full),

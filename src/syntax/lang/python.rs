@@ -262,7 +262,7 @@ fn assignment(walk: &mut Walk<'_>, node: Node<'_>) {
     if walk.scope.functions > 0 && lambda.is_none() {
         locals::assigned(walk, node, left);
     }
-    // What functions keep for themselves is no part of a contract, unless it is a function.
+    // Local variables of functions are no part of a contract; local functions are.
     if walk.scope.functions > 0 && lambda.is_none() {
         return;
     }

@@ -92,7 +92,7 @@ fn receiver_of(walk: &Walk<'_>, receiver: Node<'_>) -> Receiver {
         Some(Kind::Identifier) if walk.text(receiver) == "new" => {
             locals::own_class(walk).map_or(Receiver::Other, |class| Receiver::Instance(class.into()))
         }
-        // What a method gives back that has the name of a variable of the instance is most likely that one.
+        // A method with the name of an instance variable most likely returns that variable.
         Some(Kind::Identifier) => Receiver::Path(format!("this.@{}", walk.text(receiver)).into()),
         Some(Kind::InstanceVariable | Kind::ClassVariable) => {
             Receiver::Path(format!("this.{}", walk.text(receiver)).into())

@@ -286,7 +286,7 @@ fn data(walk: &mut Walk<'_>, node: Node<'_>, kind: Kind) {
     types::type_parameters(walk, node);
     let generic = walk.field(node, Field::TypeParameters as u8);
     let (body, clause) = (walk.field(node, Field::Body as u8), child_of(walk, node, &[Kind::Where]));
-    // What only its own module can see is none of its callers' business.
+    // Fields that only the type's own module sees do not concern callers.
     let shown = body.map(|body| shown_fields(walk, body));
     let clauses = clauses(clause);
     let signature = walk.sign(length(&[generic, body, clause]), |scribe| {
@@ -449,7 +449,7 @@ fn module(walk: &mut Walk<'_>, node: Node<'_>) {
 fn constant(walk: &mut Walk<'_>, node: Node<'_>) {
     let Some(name) = name_of(walk, node) else { return };
     walk.attributes_end(node.start_byte());
-    // What functions keep for themselves is no part of a contract, unless it is a function or a type.
+    // Local values of functions are no part of a contract; local functions and types are.
     if walk.scope.functions > 0 || name == "_" {
         return;
     }

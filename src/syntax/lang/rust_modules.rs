@@ -198,7 +198,7 @@ fn one(walk: &mut Walk<'_>, at: Node<'_>, mut names: Vec<String>, alias: Option<
 /// `use a::*`: of a module, or of an enumeration.
 fn star(walk: &mut Walk<'_>, at: Node<'_>, names: &[String]) {
     let (from, rest) = parted(walk, names);
-    // What is around in the same file is known anyway.
+    // Names around in the same file are known anyway.
     if from == "self" && rest.is_empty() {
         return;
     }

@@ -315,7 +315,7 @@ fn of_member(walk: &mut Walk<'_>, member: Node<'_>, depth: usize) -> Seen {
     match of {
         seen if TAKES_OUT.contains(&name.as_str()) => taken_out(seen),
         seen if LEAVES_IN.contains(&name.as_str()) => seen,
-        // What else there is of something that holds a value, the language brings.
+        // The language itself defines all other methods of a type that holds a value.
         Seen::Of(path) if path.ends_with(HOLDS) => Seen::Unknown,
         Seen::Of(path) => Seen::Of(format!("{path}.{name}").into()),
         _ => Seen::Unknown,
@@ -506,7 +506,7 @@ pub(super) fn parameters(walk: &mut Walk<'_>, function: Node<'_>) {
 
 /// Records what a statement, a closure, a loop or a case of a `match` gives names to.
 pub(super) fn bound(walk: &mut Walk<'_>, node: Node<'_>, kind: Kind) {
-    // What stands in the same statement, or is gone through, does not know the name yet.
+    // Code in the same statement, and the value that a loop goes through, does not know the name yet.
     let around = |walk: &Walk<'_>, kinds: &[Kind]| {
         let all = walk.range_above(|kind| Kind::of(kind).is_some_and(|kind| kinds.contains(&kind)));
         all.map(|all| offset(node.end_byte()).min(all.end)..all.end)

@@ -160,7 +160,7 @@ fn conditions(walk: &mut Walk<'_>, node: Node<'_>, kind: Kind) {
     let children = all_of(node);
     let is_block = |it: &Node<'_>| walk.is_token(*it, "{");
     let end = children.iter().position(is_block).unwrap_or(children.len());
-    // What `guard` gives names to is known behind it.
+    // Names that `guard` binds are known after it.
     let scope = match kind {
         Kind::Guard => {
             let Some(around) = scope_around(walk) else { return };

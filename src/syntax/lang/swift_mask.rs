@@ -342,7 +342,7 @@ impl Mask<'_> {
                     self.byte(end) == b' ' && (is_word(next) || matches!(next, b'@' | b'(' | b'['));
                 if is_before_type && matches!(self.before, b':' | b'>') {
                     self.blank(start, end);
-                    // What follows is still behind the colon.
+                    // The following text is still behind the colon.
                     self.at = end;
                     return;
                 }

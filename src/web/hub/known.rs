@@ -170,7 +170,7 @@ impl Repo {
         !matches!(lock(&self.standing).state, State::Stale(..) | State::Stopped(_) | State::Apart(_))
     }
 
-    /// Returns the client for the daemon, whatever its state.
+    /// Returns the client for the daemon, in any state of the daemon.
     pub(super) fn way(&self) -> Client {
         lock(&self.client).clone()
     }

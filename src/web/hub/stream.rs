@@ -3,7 +3,7 @@
 //!
 //! It begins with `hello`, which identifies this process and this page, and with `repository` for the state of each. Then comes
 //! `change` for each event of a journal. A returning reader continues after its `Last-Event-ID`, a cursor over all repositories
-//! (`log.rs`); for those of which that is not possible it gets `gap`, and fetches them again.
+//! (`log.rs`); for a repository where that is not possible it gets `gap`, and fetches that repository again.
 
 use std::time::Duration;
 

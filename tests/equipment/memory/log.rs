@@ -21,7 +21,7 @@ use super::{Disk, key, lock};
 /// How long a daemon waits for its turn before it says that it got none.
 const TURN_WAITS: Duration = Duration::from_secs(30);
 
-/// What becomes of the next commit.
+/// The fate of the next commit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Lost {
     /// It is stored, and its answer does not come.
@@ -68,7 +68,7 @@ struct Log {
     asked_in_turn: usize,
 }
 
-/// What a store of one writer does not keep.
+/// The rows that a store of a single writer does not keep.
 #[derive(Default)]
 struct SharedRows {
     waiters: BTreeMap<Ticket, Arc<Waiter>>,
@@ -125,7 +125,7 @@ impl SharedLog {
         }
     }
 
-    /// What the clock of the store shows from now on.
+    /// Sets the time that the clock of the store shows from now on.
     pub fn set_time(&self, now: Timestamp) {
         self.0.log().now = now;
     }
@@ -232,7 +232,7 @@ impl LogStore {
         (state, log.head())
     }
 
-    /// What this host owes.
+    /// Returns the effects that this host owes.
     pub fn owed(&self) -> Vec<Owed> {
         let log = self.shared.log();
         let (_, mut owed) = self.rows(&log, any_settings());

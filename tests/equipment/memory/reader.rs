@@ -1,4 +1,4 @@
-//! What is read beside the engine, in memory.
+//! A reader beside the engine, over a store in memory.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;

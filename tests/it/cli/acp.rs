@@ -36,7 +36,7 @@ struct Editor {
     child: Child,
     to: Option<ChildStdin>,
     from: Receiver<Vec<u8>>,
-    /// What was read while something else was waited for.
+    /// The messages that were read while the test waited for another message.
     seen: Vec<Value>,
     log: PathBuf,
     errors: PathBuf,
@@ -164,7 +164,7 @@ impl Editor {
         self.send(&json!({ "jsonrpc": "2.0", "id": id, "result": outcome }));
     }
 
-    /// What the agent says that it has heard.
+    /// Returns the message that the agent says that it has received.
     #[track_caller]
     fn heard(&mut self) -> Value {
         let is_it = |it: &Value| text(it).is_some_and(|it| it.starts_with("heard "));
@@ -232,7 +232,7 @@ fn command(line: &str) -> String {
         .to_string()
 }
 
-/// What is held, and by whom.
+/// Returns the held symbols, each with its holder.
 fn held(world: &World) -> Vec<String> {
     let locks = world.done("x", &["lock", "list"])["locks"].clone();
     let line = |it: &Value| format!("{} {}", it["symbol"].as_str().unwrap(), it["holder"].as_str().unwrap());

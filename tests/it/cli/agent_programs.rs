@@ -16,7 +16,7 @@ use crate::support::World;
 use crate::support::rules::ALLOW;
 use crate::support::webserver::Server;
 
-/// What must not be found anywhere.
+/// The key, which no test may find anywhere.
 const KEY: &str = "sk-test-0123456789abcdef-NEVER-SEEN";
 
 const STAND_IN: &str = include_str!("../fixtures/agents/vendor.py");
@@ -434,7 +434,7 @@ fn auth_json(world: &World) -> PathBuf {
     world.home().join(".codex/auth.json")
 }
 
-/// What Codex keeps when somebody has logged in.
+/// Writes the file that Codex keeps after a log-in.
 fn log_in(world: &World, token: &str, account: &str) {
     let tokens =
         json!({ "access_token": token, "account_id": account, "refresh_token": KEY, "id_token": "i" });

@@ -223,7 +223,7 @@ struct Desk {
     folder: tempfile::TempDir,
 }
 
-/// What a command said.
+/// The output and the exit code of a command.
 struct Said {
     code: Option<i32>,
     out: String,
@@ -272,7 +272,7 @@ impl Desk {
         self.path("home/.config/provost").join(name)
     }
 
-    /// A command in the repository, with nothing of our own environment but the path and the terminal's name.
+    /// Makes a command in the repository; of this process's environment it has only the path and the terminal's name.
     fn plain(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
         let mut command = Command::new(program);
         command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());

@@ -1,4 +1,4 @@
-//! Notices on the desktop, on a private bus with a notification service that writes down what it is told.
+//! Notices on the desktop, on a private bus with a notification service that records its messages.
 
 mod permissions;
 

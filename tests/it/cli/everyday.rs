@@ -15,7 +15,7 @@ use crate::support::{World, eventually};
 const CODE: &str = "export function login(a: string): string { return a }\n\n\
                     export function logout(b: string): string { return b }\n";
 
-/// What a command prints for people, on both of its outputs.
+/// Returns the text that a command prints for people, on both of its outputs.
 fn printed(world: &World, args: &[&str], variables: &[(&str, &str)]) -> String {
     let output = world.command(args).envs(variables.iter().copied()).output().unwrap();
     assert!(output.status.success(), "{args:?}: {output:?}");

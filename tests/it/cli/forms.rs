@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::support::{World, provost};
 
-/// What a typed line is read as. Words are apart by blanks.
+/// Typed lines, and the commands as which they are read. Blanks separate words.
 const READ: &[(&str, &str)] = &[
     // Short forms.
     ("up", "daemon start"),

@@ -103,7 +103,7 @@ impl Hooked {
         eventually("an ACK without effect", || self.ack("orch:a", task).ack()["released"] == 0);
     }
 
-    /// What `provost log` shows, as JSON lines.
+    /// Returns the output of `provost log`, as JSON lines.
     fn log(&self) -> String {
         let output = self.world.command(&["log", "--json", "--limit", "500"]).output().unwrap();
         String::from_utf8(output.stdout).unwrap()

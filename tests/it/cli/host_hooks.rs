@@ -1,5 +1,5 @@
-//! Hooks of agents' hosts, called as the hosts call them: by the command in their own configuration, with
-//! what their documentation says that they are told.
+//! Hooks of agents' hosts, called as the hosts call them: by the command in their own configuration, with the messages
+//! in their documentation.
 
 mod afterwards;
 mod backslash;
@@ -47,7 +47,7 @@ const HOSTS: [(&str, &str); 3] = [
     ("cursor", ".cursor/hooks.json"),
 ];
 
-/// What Claude Code tells its hook before it runs a command in the top folder.
+/// Returns the message that Claude Code sends its hook before it runs a command in the top folder.
 fn told(world: &World, command: &str) -> Value {
     let mut told = recorded(world, "claude/bash");
     told["cwd"] = json!(world.repo());
@@ -339,7 +339,7 @@ struct Server {
 }
 
 impl Server {
-    /// One of which the host takes the lock of a symbol by a call.
+    /// A host that takes the lock of a symbol by a call.
     fn that_locks(world: &World, session: Option<&str>, meta: &Value) -> Self {
         Self::of("host", world, session, meta)
     }
@@ -442,14 +442,14 @@ fn codex_is_the_agent_of_the_session_that_it_names_with_each_call() {
     }
 }
 
-/// Who holds what.
+/// Returns each holder with the symbols that it holds.
 fn holders(world: &World) -> Vec<(String, String)> {
     let locks = world.done("anyone", &["lock", "list"])["locks"].clone();
     let row = |it: &Value| [&it["symbol"], &it["holder"]].map(|it| it.as_str().unwrap().to_owned());
     locks.as_array().unwrap().iter().map(row).map(|[symbol, holder]| (symbol, holder)).collect()
 }
 
-/// What a shell of Codex does in a session.
+/// Runs a line as a shell of Codex does in a session.
 fn in_a_shell_of_codex(world: &World, session: &str, variable: &str, line: &str) {
     let line = format!("{} {line}; ended=$?; exit $ended", provost().display());
     let like = world.command(&[]);

@@ -1,4 +1,4 @@
-//! What a person is told of passkeys at the command line.
+//! The texts about passkeys at the command line.
 
 use serde_json::{Value, json};
 

@@ -75,7 +75,7 @@ impl User {
         all.filter(|it| it.extension().is_some_and(|it| it == "json")).collect()
     }
 
-    /// What a program reads, and the row of one repository.
+    /// Returns the JSON output for a program.
     fn all(&self, at: &Path) -> Value {
         let output = self.run(at, &["--json"]);
         assert!(output.status.success(), "{output:?}");

@@ -21,7 +21,7 @@ fn allowed() -> String {
     policy([allow("see", &see), allow("run", &["when.action = [\"delegate\"]"])])
 }
 
-/// The default in short: somebody has to look at it.
+/// The default in short: a person has to approve it.
 fn asked() -> String {
     policy([asking("\"human\", \"client:approver\"", &["when.action = [\"screenshot\"]"]), approvers()])
 }

@@ -15,7 +15,7 @@ fn said(world: &World, environment: &[(&str, &str)], args: &[&str]) -> (i32, Str
     (done.status.code().unwrap(), text)
 }
 
-/// Who has asked for a task.
+/// Returns the asker of a task.
 fn asker(world: &World, task: &str) -> String {
     let (code, text) = said(world, &[], &["task", "show", task, "--json"]);
     assert_eq!(code, 0, "{text}");

@@ -71,7 +71,7 @@ fn question(seq: u64) -> wire::Question {
 struct Desk {
     model: Model,
     now_ms: i64,
-    /// What was ordered since the last look.
+    /// The orders since the last look.
     orders: Vec<Order>,
 }
 
@@ -140,7 +140,7 @@ impl Desk {
         self.news(News::Got { repository, asked: Asked::Task(it.id.clone()), got });
     }
 
-    /// What stands on the screen, line by line.
+    /// Returns the lines of the screen.
     fn drawn(&self) -> Vec<String> {
         frames::drawn(&self.model)
     }

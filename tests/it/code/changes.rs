@@ -19,7 +19,7 @@ impl Chance {
     }
 }
 
-/// What a file is read as, by its name and text: each text is read once.
+/// The outline of each file, by its name and text: each text is read once.
 type Outlines = BTreeMap<(String, String), Arc<Outline>>;
 
 fn put_read_once(graph: &mut Graph, read: &mut Outlines, name: &str, text: &str) {

@@ -14,7 +14,7 @@ struct Naive {
     folder: &'static str,
     /// A comment that is put behind a line.
     comment: &'static str,
-    /// What a line begins, if it begins a definition.
+    /// Returns the name of the definition that a line begins, if it begins one.
     begins: fn(&str) -> Option<String>,
     /// With which a line begins that ends what is as much indented.
     end: &'static str,

@@ -47,7 +47,7 @@ fn bare(text: &str) -> String {
     path.rsplit("::").next().unwrap_or(path).trim_end_matches(',').to_owned()
 }
 
-/// What a line begins in Rust.
+/// Returns the name of the definition that a line of Rust begins.
 fn begun_in_rust(line: &str) -> Option<String> {
     let mut rest = line.trim_start();
     loop {
@@ -180,7 +180,7 @@ fn five_hundred_edits_of_this_project_touch_the_definition_that_is_around_them()
     assert!(checked >= 500, "{checked}");
 }
 
-/// What a line at the left edge begins in Go.
+/// Returns the name of the definition that a line of Go at the left edge begins.
 fn begun_in_go(line: &str) -> Option<String> {
     if let Some(rest) = line.strip_prefix("type ") {
         return Some(word(rest)).filter(|name| !name.is_empty());
@@ -291,7 +291,7 @@ fn a_file_that_is_cut_off_at_every_tenth_byte_has_what_is_before_the_cut_or_says
     }
 }
 
-/// What is being written keeps its name while it does not parse.
+/// A symbol that is being written keeps its name while it does not parse.
 #[test]
 fn the_symbol_that_is_being_edited_is_the_one_that_is_touched_while_it_does_not_parse() {
     let mut broken = 0;

@@ -7,7 +7,7 @@ use provost::syntax::Language;
 use super::enclosing::{edited, files_below, indent, is_plain, word};
 use crate::support::source::project_root;
 
-/// What a line at the left edge begins.
+/// Returns the name of the definition that a line at the left edge begins.
 fn begun(line: &str) -> Option<String> {
     if line.starts_with(['#', '}', '{', '/', ' ', ':'])
         || line.starts_with("template")

@@ -74,7 +74,7 @@ fn the_type_of_a_callback_may_have_a_name_and_stand_in_the_same_file_or_in_anoth
     }
 }
 
-/// What is not said is guessed by name at most, and said to be a guess.
+/// A call whose type is not written is guessed by name at most, and marked as a guess.
 #[test]
 fn what_a_signature_leaves_open_is_no_more_than_a_guess() {
     let lift = "import { Entry, Store } from './store';\n\
@@ -118,7 +118,7 @@ fn an_interface_has_what_it_extends_and_helper_types_have_what_they_are_made_for
     );
 }
 
-/// What an interface declares is certain, and the class whose code it may be is a guess beside it.
+/// The declaration in an interface is certain, and the class whose code may be meant is a guess beside it.
 #[test]
 fn a_call_of_what_an_interface_declares_leads_to_the_declaration() {
     let store =

@@ -1,5 +1,4 @@
-//! Who calls whom across files: every kind of import that people write, with the edges that a reader would
-//! draw.
+//! Calls across files: every kind of import that people write, with the edges that a reader would draw.
 
 use crate::support::graphs::{assert_edges, callees, callers, graph_of, symbol, texts};
 use provost::graph::LookupResult;

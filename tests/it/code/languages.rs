@@ -118,7 +118,7 @@ fn a_called_module_of_python_leads_nowhere_whatever_its_functions_are_called() {
     assert_edges(&graph_of(&[("m.py", module), ("main.py", caller)]), &["main.py:f -> ?:m"]);
 }
 
-/// What names a language: its name, the name of its family, and strings that are ends or names of its files.
+/// Returns the texts that name a language: its name, the name of its family, and strings that are ends or names of its files.
 fn named(source: &Source) -> Vec<String> {
     let folder = source.path.strip_prefix("src/graph/");
     if folder.is_none_or(|rest| rest.starts_with("lang/")) {

@@ -10,7 +10,7 @@ use provost::base::RepoPath;
 use provost::graph::{Graph, Outline, is_settings};
 use provost::syntax::{Kind, ParseDeadline, language_of, read};
 
-/// What was answered to all questions of one folder.
+/// The answers to all questions of one folder, counted.
 #[derive(Default, Debug)]
 struct Score {
     questions: usize,

@@ -31,12 +31,12 @@ fn fixture(path: &str) -> Vec<u8> {
     fs::read(project_root().join("tests/it/vectors/wit/fixture").join(path)).unwrap()
 }
 
-/// What there is in a file of the fixture.
+/// Reads a file of the fixture.
 fn reading(path: &str) -> Reading {
     read(language_of(path).unwrap(), &fixture(path), &ParseDeadline::endless())
 }
 
-/// What there is in some text.
+/// Reads a text.
 fn reading_of(language: Language, text: &str) -> Reading {
     read(language, text.as_bytes(), &ParseDeadline::endless())
 }

@@ -1,4 +1,4 @@
-//! What an edit touches, by the text before and after it.
+//! The symbols that an edit touches, by the text before and after it.
 
 use provost::syntax::{Language, Moves, ParseDeadline, Version, read, touched};
 

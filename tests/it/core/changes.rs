@@ -1,4 +1,4 @@
-//! What becomes of a run's changes, as the core has it: taken in file by file, undone, discarded.
+//! The fate of a run's changes in the core: applied file by file, undone, discarded.
 
 use provost::base::{AgentId, ApplyId, Digest, RepoPath, Scope, TaskId};
 use provost::domain::command::{ApplyFiles, DiscardChanges, EndApply, EndRun, Status, TellApplied};

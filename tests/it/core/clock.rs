@@ -1,4 +1,4 @@
-//! A clock that somebody sets while leases run, through a daemon whose clock the test can set.
+//! A clock that a person sets while leases run, through a daemon whose clock the test can set.
 
 use std::fs;
 use std::path::Path;

@@ -72,7 +72,7 @@ impl Machine {
     }
 }
 
-/// What one user's file makes of the configuration.
+/// Loads the configuration with one file of a user.
 fn user(text: &str) -> Result<Loaded, Broken> {
     let machine = Machine::new();
     let user = Some(machine.write("provost.toml", text));

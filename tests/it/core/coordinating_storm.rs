@@ -1,4 +1,4 @@
-//! Storms of locks, intents and contracts, by seed, against what must hold whatever happens.
+//! Storms of locks, intents and contracts, by seed, against rules that must hold in every order of events.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -26,7 +26,7 @@ struct Storm {
     dice: Dice,
     now: Timestamp,
     out: Outbox,
-    /// What was stored, applied to an empty state.
+    /// The stored changes, applied to an empty state.
     folded: State,
     tickets: BTreeMap<String, Vec<(Ticket, AcquireLock)>>,
     newest: Fence,

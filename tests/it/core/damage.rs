@@ -1,5 +1,5 @@
-//! What happens to a store from outside: files that vanish or are swapped, history that is lost, bytes that
-//! are flipped. Each is told where people look, and each has a way on that gives no number twice.
+//! Damage to a store from outside: files that vanish or are swapped, history that is lost, bytes that are flipped. The
+//! daemon reports each where people look, and each has a way on that gives no number twice.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -27,7 +27,7 @@ fn files(state: &Path) -> [PathBuf; 3] {
     ["provost.db", "provost.db-wal", "provost.db-shm"].map(|name| state.join(name))
 }
 
-/// What a command says, wherever, and how it ended.
+/// Returns a command's output, on either stream, and whether it has succeeded.
 fn says(world: &World, args: &[&str]) -> (bool, String) {
     let output = world.command(args).output().unwrap();
     let both = [output.stdout, output.stderr].concat();

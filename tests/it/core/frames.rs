@@ -362,7 +362,7 @@ fn values_of_our_own_may_wrap_what_was_as_deep_as_allowed() {
     }
 }
 
-/// What a client does whose `serde_json` has default features.
+/// Reads and prints a text as a client does whose `serde_json` has default features.
 fn printed_again(text: &str) -> String {
     serde_json::from_str::<Value>(text).unwrap().to_string()
 }

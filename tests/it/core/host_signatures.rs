@@ -1,5 +1,5 @@
-//! Who has written an entry of the shared log: hosts sign, and all others refuse what the named host has not signed, also from one that has the
-//! journal's key and a login to the database.
+//! The authors of entries in the shared log: hosts sign, and all others refuse an entry that the named host has not signed, also from a
+//! host that has the journal's key and a login to the database.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What the core takes from inside a jail, as scripts: the door in front of it is not the only one that looks.
+//! Requests that the core accepts from inside a jail, as scripts: the core checks them as well as the door in front of it.
 
 use provost::auth::role;
 use provost::base::limits::PROGRESS_WAITING_MAX;

@@ -300,7 +300,7 @@ fn a_workflow_owes_its_steps() {
     );
 }
 
-/// What is owed, as a start finds it.
+/// Returns the owed effects, as a start finds them.
 fn owed(store: &mut dyn Store) -> Vec<(Effect, bool)> {
     store.load(settings()).unwrap().owed.into_iter().map(|it| (it.effect, it.started)).collect()
 }

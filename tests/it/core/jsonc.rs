@@ -4,8 +4,7 @@ use provost::base::jsonc::{parse, parse_with_trailing_commas};
 use provost::base::limits::JSONC_DEPTH_MAX;
 use serde_json::{Value, json};
 
-/// What a text says to both readers: the one that takes no comma before a closing bracket, and the one that
-/// does.
+/// Reads a text with both readers: the one that takes no comma before a closing bracket, and the one that does.
 fn read(text: &str) -> [Result<Value, String>; 2] {
     [parse(text), parse_with_trailing_commas(text)].map(|it| it.map(|tree| tree.value.into()))
 }

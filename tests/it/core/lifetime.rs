@@ -1,4 +1,4 @@
-//! A daemon's life, from outside: where it is found, what ends it, what it writes down, what it takes over anew.
+//! A daemon's life, from outside: where it is found, what ends it, what it writes down, what it takes over after a restart.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::{Command, Stdio};

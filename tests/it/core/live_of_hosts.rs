@@ -20,7 +20,7 @@ use crate::support::own_api::own;
 use crate::support::postgres::name_of;
 use crate::support::waits::until_some;
 
-/// What a task's worker has written behind a place, after it has written something there.
+/// Returns the output of a task's worker from a position on, as soon as there is some, or after two seconds.
 fn page(world: &World, id: &str, from: u64) -> Value {
     let (status, page) =
         own(world, ("GET", &format!("/output?id={id}&from={from}&wait_ms=2000")), &[], &Value::Null);

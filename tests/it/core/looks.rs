@@ -1,4 +1,4 @@
-//! What names look like: two that cannot be told apart look the same.
+//! The look of names: two names that cannot be told apart have the same look.
 
 use provost::base::look_of;
 

@@ -1,5 +1,5 @@
-//! What stands behind every door: rules, judgement, the engine, the store, the names and keys of agents,
-//! settings, and a daemon's life.
+//! The parts behind every door: rules, judgement, the engine, the store, the names and keys of agents, settings, and a
+//! daemon's life.
 
 mod approvals;
 mod asked_again;

@@ -1,4 +1,4 @@
-//! What agents have through different doors, compared by one rule set.
+//! Claims, locks and intents that agents have through different doors, compared by one rule set.
 
 use provost::base::{IntentId, RepoPath, Timestamp, Ttl};
 use provost::domain::command::{
@@ -148,7 +148,7 @@ fn met(s: &Script) -> Vec<(String, String)> {
     s.out.events.iter().filter_map(met).collect()
 }
 
-/// What the last step has put into an inbox of the broker's about other doors.
+/// Returns the number of messages about other doors that the last step has put into an inbox of the broker.
 fn fed_back(s: &Script, name: &str) -> usize {
     let about = |event: &Event| match &event.kind {
         EventKind::Published { post: Post::Feedback { agent, errors, .. }, .. } => {

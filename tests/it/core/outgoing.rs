@@ -1,4 +1,4 @@
-//! Which events are told to addresses elsewhere, and in whose words, as scripts over the core.
+//! The events that addresses elsewhere get, and whose words are in them, as scripts over the core.
 
 use std::sync::Arc;
 

@@ -66,7 +66,7 @@ fn agents_change_no_passkeys_and_a_reset_lasts_a_day() {
     waits_for_a_day(&mut s);
 }
 
-/// None counts, and no person is a substitute, until the daemon has run for a day, whatever the clock says.
+/// No passkey counts, and no person can replace one, until the daemon has run for a day, even if the clock was set.
 fn waits_for_a_day(s: &mut Script) {
     let refused = |s: &mut Script, what: &str| {
         let (_, approval) = s.ask(&client("ada"), "ask-passkey-if-enrolled", "cli");

@@ -1,4 +1,4 @@
-//! What a passkey has signed is checked: each check with an input that fails it alone, published vectors, and noise.
+//! The checks of a passkey's signature: each check with an input that fails it alone, published vectors, and noise.
 
 use proptest::prelude::*;
 use provost::base::Digest;
@@ -36,7 +36,7 @@ fn outcome(known: &NewCredential, key: &mut Authenticator) -> Result<u32, Refuse
     asserted(&party(), &CHALLENGE, &known, &it).map(|it| it.counter)
 }
 
-/// What refuses a registration whose authenticator data are changed like that.
+/// Returns the check that refuses a registration whose authenticator data are changed in this way.
 fn refused_data(kind: Kind, change: impl Fn(&mut Vec<u8>)) -> Refused {
     let key = Authenticator::new(kind);
     let mut data = key.new_credential();
@@ -44,7 +44,7 @@ fn refused_data(kind: Kind, change: impl Fn(&mut Vec<u8>)) -> Refused {
     registration(&key.client_data("webauthn.create", &CHALLENGE), &attestation(&data)).unwrap_err()
 }
 
-/// What refuses a registration whose key is this one.
+/// Returns the check that refuses a registration with this key.
 fn refused_key(cose: &[u8]) -> Refused {
     let key = Authenticator::new(Kind::Ed25519);
     let at = key.new_credential().len() - key.cose().len();

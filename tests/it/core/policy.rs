@@ -356,7 +356,7 @@ fn a_rule_set_serves_the_core_as_its_judge() {
     assert_eq!(RuleId::parse("screenshot.ask").unwrap().as_str(), "screenshot.ask");
 }
 
-/// What the language's own documentation shows must be true of it.
+/// The examples in the language's own documentation must hold.
 #[test]
 fn the_examples_of_the_readme_load() {
     let readme = include_str!("../../../policy/README.md");

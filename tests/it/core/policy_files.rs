@@ -14,7 +14,7 @@ fn with(more: &str) -> String {
     format!("version = 1\n[[rule]]\nid = \"it\"\ndecision = \"allow\"\nreason = \"r\"\n{more}\n")
 }
 
-/// What is said about a file, one line per problem.
+/// Returns the problems of a file, one line per problem.
 fn complaint(text: &str) -> String {
     match Layer::parse(text, "p.toml") {
         Ok(_) => panic!("this loads:\n{text}"),

@@ -75,7 +75,7 @@ const PART_PATTERNS: &[&str] =
 const COMMANDS: &[&str] =
     &["cargo test", "rm -rf x", "/usr/bin/sudo x", "pseudo", "chmod  +x y", "RM -RF", "rm; x -rf", ""];
 const PHRASES: &[&str] = &["rm -rf", "sudo", "chmod +x", "test", "x"];
-/// What hosts would run: plain commands, and ways to run something else than a plain look says.
+/// Lines that hosts would run: plain commands, and lines that run something else than a plain look says.
 const LINES: &[&str] = &[
     "git add src # let's go\ngit push -f",
     "cat <<'E'\ndon't\nE\nr\\m -rf x",

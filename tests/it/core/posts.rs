@@ -109,7 +109,7 @@ fn say(s: &mut Crew, post: Post, source: Source) -> PostSeq {
     }
 }
 
-/// What an inbox has got in the whole script: numbers and messages.
+/// Returns everything that an inbox has got in the whole script: numbers and messages.
 fn inbox(s: &Crew, name: &str) -> Vec<(PostSeq, Post)> {
     let posts: Vec<_> = s
         .events
@@ -132,7 +132,7 @@ fn inbox(s: &Crew, name: &str) -> Vec<(PostSeq, Post)> {
     found
 }
 
-/// What the conflict detector has told somebody.
+/// Returns the texts that the conflict detector has sent to an agent.
 fn told(s: &Crew, name: &str) -> Vec<String> {
     let text = |post: Post| match post {
         Post::Feedback { errors, .. } => Some(errors.join("|")),

@@ -1,4 +1,4 @@
-//! What agents are told: nothing that an editor sends as code can pass for words of ours.
+//! Prompts for agents: no text that an editor sends as code can pass for Provost's words.
 
 use provost::agents::{Agents, Ask, BUILT_IN_ROLES, PromptFor, Prompts, built_in, render, review_focus};
 use provost::base::limits::PROMPT_BYTES_MAX;

@@ -1,5 +1,5 @@
-//! Messages to browsers: sealed and signed as the RFCs say, to keys that are ones; and the rules of who is told, as
-//! scripts over the core.
+//! Messages to browsers: sealed and signed as the RFCs say, to valid keys; and the rules about which browsers get them,
+//! as scripts over the core.
 
 use std::sync::Arc;
 

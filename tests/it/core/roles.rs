@@ -1,4 +1,4 @@
-//! Whom a name means: an agent, a role of the configuration, or one that editors' plugins know from the
+//! The agent that a name means: an agent, a role of the configuration, or a role that editors' plugins know from the
 //! beginning.
 
 use std::collections::BTreeMap;

@@ -1,5 +1,4 @@
-//! What a daemon does where there is little: few descriptors, threads or address space, or a store that
-//! cannot be read.
+//! A daemon that lacks something: few descriptors, threads or address space, or a store that cannot be read.
 
 use std::io::Write as _;
 use std::os::fd::OwnedFd;
@@ -212,8 +211,7 @@ fn counted(world: &World) -> (usize, Vec<String>) {
     counted_after(world, "")
 }
 
-/// The same after a command, which the daemon can look at: it sees nothing of processes in the namespace
-/// around its own.
+/// The same after a command, which the daemon can examine: it sees no processes in the namespace around its own.
 fn counted_after(world: &World, command: &str) -> (usize, Vec<String>) {
     world.put(&world.home().join("ask"), command);
     eventually("an answer", || world.home().join("answer").exists());
@@ -230,7 +228,7 @@ fn publish_beside(world: &World, agent: &str) {
     counted_after(world, &format!("exec {} broker publish '{said}'", provost().display()));
 }
 
-/// Whether a new task that watches files is told of changes of them; each change is told to all such tasks.
+/// Checks whether a new task that watches files gets changes of them; all such tasks get each change.
 fn is_told_of_files(world: &World, (client, worker): (&Client, &Client), round: usize) -> bool {
     let watched = json!({ "watch_patterns": ["*.rs"], "timeout": 600 });
     let (task, reply) = client.delegate("worker:code", "look", watched);

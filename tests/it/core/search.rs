@@ -1,4 +1,4 @@
-//! What is searched by words, in a store on a disk: found whatever signs are typed, bit by bit, and gone with what was pruned.
+//! The search by words, in a store on a disk: words are found with any signs in them, in steps, and are gone with the pruned events.
 
 use std::path::Path;
 use std::time::{Duration, Instant};

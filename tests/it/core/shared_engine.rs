@@ -318,7 +318,7 @@ async fn a_daemon_that_was_taken_for_dead_ends_and_writes_nothing_more() {
     assert_eq!(recorded(&log, provost::domain::HOST_DOWN), 1);
 }
 
-/// What another host does that has seen this one silent for too long.
+/// Does what another host does when this one has been silent for too long.
 fn bury(log: &SharedLog, by: u128, host: u128) {
     let mut store: LogStore = log.open(by);
     let loaded = store.load(settings()).unwrap();

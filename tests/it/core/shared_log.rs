@@ -37,7 +37,7 @@ fn of_hosts() -> Settings {
     settings
 }
 
-/// What differs between two states, of all that the hosts share.
+/// Returns the parts of the hosts' shared state in which two states differ.
 fn differences(a: &State, b: &State) -> Vec<&'static str> {
     [
         ("agents", a.agents.iter().eq(b.agents.iter())),

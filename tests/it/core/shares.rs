@@ -1,4 +1,4 @@
-//! What is everybody's is divided by trees of processes, under however many names, as scripts over the core.
+//! Shared resources are divided by trees of processes, under any number of names, as scripts over the core.
 
 use provost::base::limits::{
     CLAIMS_OF_ONE_MAX, CLAIMS_PER_AGENT_MAX, CONTRACTS_OF_ONE_MAX, INTENTS_OF_ONE_MAX, INTENTS_PER_AGENT_MAX,

@@ -1,4 +1,4 @@
-//! Storms of every verb over the core, by seed, against a model of what must hold whatever happens.
+//! Storms of every verb over the core, by seed, against a model of rules that must always hold.
 
 mod carried;
 mod deeds;
@@ -44,7 +44,7 @@ struct Sim {
 #[derive(Default, PartialEq, Debug)]
 struct Tally(BTreeMap<&'static str, u64>);
 
-/// What should be true, kept apart from the core and fed with what it says.
+/// The expected state, kept apart from the core and fed with its answers.
 struct Model {
     folded: State,
     finished: BTreeMap<TaskId, Arc<Task>>,
@@ -229,7 +229,7 @@ impl Sim {
         }
     }
 
-    /// An id once more: by the same caller, with other content, or by somebody else.
+    /// An id once more: by the same caller, with other content, or by another caller.
     fn repeat(&mut self) {
         if self.model.orders.is_empty() {
             return;
@@ -333,7 +333,7 @@ impl Sim {
         self.check(None, &Ok(None));
     }
 
-    /// What a kill and a start leave: the fold of everything stored.
+    /// Replaces the state by the one that a kill and a start leave: the fold of everything stored.
     fn restart(&mut self) {
         let settings = self.core.state().settings.clone();
         let mut fresh = State::new(settings);

@@ -1,4 +1,4 @@
-//! Inboxes at rest: whoever is forgotten leaves a large one behind, and nobody waits until it is gone.
+//! Inboxes at rest: a forgotten agent leaves a large one behind, and no caller waits until it is gone.
 
 use std::path::Path;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::support::storm::{Storm, agent, settings};
 /// As many as a busy agent gets in weeks.
 const MANY: u64 = 100_000;
 
-/// What is taken away at a time.
+/// The number of messages that are taken away at a time.
 const BITE: u32 = 2_000;
 
 const KEEP: Retention = Retention { tasks: Duration::MAX, tasks_most: u32::MAX, events: Duration::MAX };

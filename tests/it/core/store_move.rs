@@ -46,7 +46,7 @@ fn sentence<T>(done: Result<T, StoreError>) -> String {
     done.map(drop).expect_err("it is refused").to_string()
 }
 
-/// What readers are shown: events to the letter, finished tasks, usage, and where the whole chain ends.
+/// Returns the data that readers see: events to the letter, finished tasks, usage, and the end of the whole chain.
 fn shown(dir: &Path, database: Option<&Database>) -> (Vec<StoredEvent>, Vec<String>, Vec<String>, Verdict) {
     let mut reader: Box<dyn Reader> = open_reader_in(dir, database).expect("a reader");
     let (mut events, mut from) = (Vec::new(), EventSeq(0));

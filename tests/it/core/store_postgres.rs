@@ -1,5 +1,5 @@
-//! What only the store in PostgreSQL has: tables that one command makes, one host a repository, a turn, commits
-//! without an answer, and servers that are killed, replaced or taken back. Against real servers.
+//! The properties that only the store in PostgreSQL has: tables that one command makes, one host a repository, a turn,
+//! commits without an answer, and servers that are killed, replaced or taken back. Against real servers.
 
 use std::path::Path;
 use std::time::Duration;

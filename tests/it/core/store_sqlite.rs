@@ -1,4 +1,4 @@
-//! What only a store on a disk can suffer: other daemons, other users, crashes, full disks, long histories.
+//! The troubles that only a store on a disk can have: other daemons, other users, crashes, full disks, long histories.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -316,7 +316,7 @@ fn scribbled_pages_are_errors_and_nothing_worse() {
     assert!(refused > 3 && unchecked > 3, "{refused} starts refused, {unchecked} journals not vouched for");
 }
 
-/// What the disk holds at this very moment.
+/// Copies the files that the disk holds at this very moment.
 fn copy_of(dir: &Path) -> TempDir {
     let copy = tempfile::tempdir().expect("a folder");
     for name in ["provost.db", "provost.db-wal", "journal.key"] {

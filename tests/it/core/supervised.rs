@@ -1,4 +1,4 @@
-//! What a service manager is told of a daemon that it has started: over a real socket, as systemd has it.
+//! The messages to a service manager of a daemon that it has started: over a real socket, as systemd has it.
 
 use std::os::unix::net::UnixDatagram;
 use std::time::{Duration, Instant};

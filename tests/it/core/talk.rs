@@ -1,4 +1,4 @@
-//! What is said to the agent of a task: who may say it, how much, what becomes of it, and a run that begins again.
+//! Words for the agent of a task: who may say them, how much, their fate, and a run that begins again.
 
 use provost::base::{TaskId, Ttl};
 use provost::domain::command::{

@@ -37,7 +37,7 @@ fn says_its_span(id: &str) -> Value {
     json!({ "task": id, "goal": "echo $TRACEPARENT", "worker": "shell" })
 }
 
-/// What the command line shows of a task that is over.
+/// Returns the command line's text about a task that is over.
 fn shown(world: &World, task: &str) -> String {
     let out = world.by("ada", &["task", "show", task]).output().unwrap();
     String::from_utf8_lossy(&out.stdout).into_owned()

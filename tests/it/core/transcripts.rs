@@ -1,4 +1,4 @@
-//! What agents say while they work, read as it comes.
+//! The output of agents while they work, read as it comes.
 
 use provost::base::acp;
 use provost::base::limits::{ANSWER_BYTES_MAX, STREAM_LINE_BYTES_MAX};

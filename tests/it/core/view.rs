@@ -1,4 +1,4 @@
-//! What people are shown, as tables: the order of rows, the words of states, what nobody can mistake for a fact.
+//! The views for people, as tables: the order of rows, the words of states, and that no row can be mistaken for a fact.
 
 use provost::api::wire;
 use provost::view::{self, AgentSources, Block, Cell, Filter, NeedSources, Rows, Shown, Tone};

@@ -1,4 +1,4 @@
-//! What stands beside an approval or a task, as tables: failures in words, earlier decisions, costs, and paths that look like others.
+//! The facts beside an approval or a task, as tables: failures in words, earlier decisions, costs, and paths that look like others.
 
 use provost::api::wire;
 use provost::view::{self, Block, Cell, Earlier, Rows, Tone};

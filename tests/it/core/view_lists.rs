@@ -1,4 +1,4 @@
-//! What agents hold as a tree, how long tasks took, what stands where nothing waits, and both sides of a meeting.
+//! Lists: what agents hold as a tree, how long tasks took, the text where nothing waits, and both sides of a meeting.
 
 use provost::api::wire;
 use provost::view::{self, Block, Cell, Filter, Here, NeedSources, Rows, Shown, Tone};
@@ -22,7 +22,7 @@ fn waiter(symbol: &str, agent: &str) -> Value {
     json!({ "symbol": symbol, "agent": agent, "since": SINCE, "until": UNTIL })
 }
 
-/// What a row says of where it is, and how.
+/// Returns a row's place in words: the path to it, its name, and its state.
 fn place(rows: &Rows, n: usize) -> (String, String, String) {
     let row = &rows.rows[n];
     let Cell::State(word) = &row.cells[0] else { panic!("{row:?}") };

@@ -1,4 +1,4 @@
-//! What is shown of all repositories together: order, names, and what is old.
+//! The view of all repositories together: order, names, and outdated rows.
 
 use provost::view::{self, Block, Cell, Command, Empty, Here, Known, Lead, Row, Rows, Shown, State};
 

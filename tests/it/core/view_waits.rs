@@ -1,4 +1,4 @@
-//! Who waits for whom, as people are shown it: the list says all of it, and no label of the drawing lies on another thing.
+//! The view of waits for people: the list has every wait, and no label of the drawing lies on another thing.
 
 use std::time::{Duration, Instant};
 

@@ -1,5 +1,5 @@
-//! What those who wait for a lock may do to its holder's mail: one word for each grant, which pushes nothing
-//! out.
+//! The mail that a lock's holder gets about the agents that wait: one message for each grant, which pushes out no other
+//! mail.
 
 use provost::base::Ttl;
 use provost::domain::command::{AcquireLock, LeaveQueue, Locked, Status};
@@ -22,7 +22,7 @@ fn crowd(s: &mut Script, symbol: &str, many: usize) {
     }
 }
 
-/// Who is said to wait, in the mail of an agent.
+/// Returns the agents that wait, as the mail of the holder names them.
 fn wanted(s: &Script, holder: &str) -> Vec<String> {
     let mail = s.core.state().mail.iter().filter(|it| it.to == named(holder));
     let waits = mail.filter_map(|it| match &it.kind {

@@ -25,7 +25,7 @@ use crate::support::terminal::at_the_terminal;
 use crate::support::waits::until_some;
 use crate::support::{Daemon, UP, World};
 
-/// What a command says in words, and whether it has succeeded.
+/// Returns a command's words, and whether it has succeeded.
 fn words(world: &World, args: &[&str]) -> (bool, String) {
     let out = world.command(args).env("DEVIT_NO_AUTO_START", "1").output().expect("the command runs");
     (out.status.success(), String::from_utf8_lossy(&[out.stdout, out.stderr].concat()).into_owned())

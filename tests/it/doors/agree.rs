@@ -1,4 +1,4 @@
-//! What one door knows, every door knows: clients of four protocols at one repository.
+//! Clients of four protocols at one repository: every door knows what one door knows.
 
 use serde_json::{Value, json};
 
@@ -52,7 +52,7 @@ impl Doors {
         self.publish("agent.intent", agent, payload)
     }
 
-    /// What an agent's inbox says of other doors.
+    /// Returns the messages about other doors in an agent's inbox.
     fn feedback(&self, agent: &str) -> Vec<String> {
         let inbox = self.broker.get(&format!("/messages/{agent}")).json();
         let errors =

@@ -13,12 +13,12 @@ use crate::support::processes::this_test;
 use crate::support::waits::stays;
 use crate::support::{Client, Daemon, Reply, World, eventually, fresh, mac, read_line};
 
-/// Which socket a child process talks to, what it says there, and where it writes what it heard.
+/// The variables that tell a child process its socket, its message, and the file for the answer.
 const SOCKET: &str = "PROVOST_TEST_SOCKET";
 const WORDS: &str = "PROVOST_TEST_WORDS";
 const HEARD: &str = "PROVOST_TEST_HEARD";
 
-/// What the child does: says something to a door and writes down the answer.
+/// The child: sends a message to a door and writes down the answer.
 fn talk() {
     let mut stream = UnixStream::connect(std::env::var_os(SOCKET).unwrap()).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();

@@ -7,10 +7,10 @@ use crate::support::loopback_client::Http;
 use crate::support::wit_client::{self, Wit};
 use crate::support::{Daemon, Reply, World, eventually};
 
-/// What is tried, and whether it was let in.
+/// An attempt, and whether the door let it in.
 type Tried = (&'static str, bool);
 
-/// Everything that the doors offer to somebody who says this name.
+/// Everything that the doors offer to a caller that says this name.
 fn everywhere(world: &World, daemon: &Daemon, name: &str) -> Vec<Tried> {
     let mut all = Vec::new();
     // A file of its own, so that nobody else is in the way.

@@ -1,4 +1,4 @@
-//! Addresses: made, taken over, given up, and served whatever peers do.
+//! Addresses: made, taken over, given up, and served in spite of peers' mistakes.
 
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, PermissionsExt as _, symlink};
 use std::os::unix::net::UnixListener as StdListener;

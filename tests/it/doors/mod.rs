@@ -1,4 +1,4 @@
-//! What doors have in common, or several of them together, and below it a folder for each door.
+//! The common behaviour of the doors, or of several of them together, and below it a folder for each door.
 
 mod a6s;
 #[cfg(unix)]

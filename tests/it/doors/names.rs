@@ -1,4 +1,4 @@
-//! Whose name is whose: one check, before any handler of any door, for reading as for writing, in every spelling.
+//! The check of names: one check, before any handler of any door, for reading as for writing, in every spelling.
 
 mod inboxes;
 mod spellings;
@@ -28,7 +28,7 @@ fn ok(world: &World, args: &[&str]) -> String {
     text.trim().to_owned()
 }
 
-/// Whether an answer says that the name is somebody's.
+/// Checks whether an answer says that the name belongs to another agent.
 fn is_kept_out((status, body): &(u16, Value)) -> bool {
     *status == 403 && body["error"] == "reserved"
 }
@@ -79,7 +79,7 @@ fn no_route_of_the_own_api_is_had_under_a_name_whose_proof_was_not_shown() {
     assert!(open.is_empty(), "{} are open:\n{}", open.len(), open.join("\n"));
 }
 
-/// What a door offers to somebody who says this name, and whether it was let in.
+/// Returns the requests of a door for a caller with this name, each with whether the door let it in.
 fn tried_at(door: Door, world: &World, daemon: &Daemon, name: &str) -> Vec<(String, bool)> {
     match door {
         // Nobody says a name there: the daemon's own hands, and a worker's own door.

@@ -23,7 +23,7 @@ const RULES: &str = "version = 1\ndefault = \"deny\"\n\
 
 const DOORS: &str = "[broker]\nenabled = true\n[agent_protocol]\nenabled = true\n[a6s]\nenabled = true\n[mcp]\ntools = [\"all\"]\n";
 
-/// What only the other one may read.
+/// A text that only the other agent may read.
 const LETTER: &str = "for the eyes of one alone";
 
 /// The other one's name, as it may be written.

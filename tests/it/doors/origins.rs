@@ -75,7 +75,7 @@ fn python(program: &str, args: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// What a door answers on a socket whose opener has ended.
+/// Returns a door's answer on a socket whose opener has ended.
 fn left(world: &World, daemon: &Daemon, socket: &Path, how: &str, said: &str) -> String {
     let (file, pid) = (world.path("said"), daemon.pid().to_string());
     std::fs::write(&file, said).unwrap();

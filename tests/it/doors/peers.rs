@@ -1,4 +1,4 @@
-//! Who is at the other end of a socket, as the kernel tells it.
+//! The process at the other end of a socket, by the kernel's data.
 
 use std::fs;
 use std::io::{self, Read as _};
@@ -17,7 +17,7 @@ const SOCKET: &str = "PROVOST_TEST_PEER";
 /// The test that plays it when it is started once more as a child.
 const PEER: &str = "doors::peers::the_kernel_says_who_connected";
 
-/// Connects, and stays until it is told to go.
+/// Connects, and stays until its input says to go.
 fn play_peer(socket: &std::ffi::OsStr) {
     let mut stream = StdStream::connect(socket).unwrap();
     let _end = stream.read(&mut [0]);

@@ -1,5 +1,5 @@
-//! What waits or streams at a door ends with the proof that it was begun with, in that door's own words:
-//! revoked, then an event, of which nothing arrives.
+//! Waits and streams at a door end with the proof that they were begun with, in that door's own words: the proof is
+//! revoked, then an event comes, and no part of it arrives.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
@@ -46,7 +46,7 @@ fn begun(http: Http, path: &str, token: Option<&str>) -> BufReader<TcpStream> {
     BufReader::new(stream)
 }
 
-/// What comes until the other end has closed, which it does soon.
+/// Reads until the other end has closed, which it does soon.
 fn rest(mut stream: BufReader<TcpStream>) -> String {
     stream.get_ref().set_read_timeout(Some(Duration::from_secs(18))).unwrap();
     let mut all = String::new();
@@ -156,7 +156,7 @@ fn a_long_poll_of_an_inbox_ends_when_its_name_becomes_somebodys() {
     assert!(!answer.contains("secret words"), "{answer}");
 }
 
-/// A connection of an editor's that has asked for something, and so is told of background tasks.
+/// A connection of an editor that has sent a request, and so gets news of background tasks.
 fn editor(world: &World, token: Option<&str>) -> Socket {
     let http = Http::a6s(world);
     let request = handshake(http.port);
@@ -167,7 +167,7 @@ fn editor(world: &World, token: Option<&str>) -> Socket {
     socket
 }
 
-/// What an editor is told until its connection is closed: its messages, and the code of the close.
+/// Returns the messages that an editor gets until its connection is closed, and the code of the close.
 fn told(mut socket: Socket) -> (Vec<Value>, u16) {
     let mut told = std::mem::take(&mut socket.aside);
     loop {

@@ -1,4 +1,4 @@
-//! Metrics and health over HTTP: what is told to who proves nothing, and how little that is.
+//! Metrics and health over HTTP: the facts that a reader without any proof gets, and how few they are.
 
 use std::collections::BTreeSet;
 use std::io::Write as _;
@@ -35,7 +35,7 @@ fn value(text: &str, sample: &str) -> Option<f64> {
     Some(line.rsplit_once(' ').unwrap().1.parse().unwrap())
 }
 
-/// What is told as soon as it is that; answers are kept for a quarter of a second.
+/// Returns the metrics as text as soon as the condition holds; the daemon keeps answers for a quarter of a second.
 fn told(http: Http, what: &str, is_so: impl Fn(&str) -> bool) -> String {
     until_some(what, || Some(text(http)).filter(|it| is_so(it)))
 }

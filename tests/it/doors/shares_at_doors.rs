@@ -1,5 +1,5 @@
-//! What is everybody's, asked for through real sockets by one process under three hundred names: it is
-//! refused in the form of the door that it asks at, and another process still gets through.
+//! Shared resources, requested through real sockets by one process under three hundred names: the door refuses it in
+//! its own form, and another process still gets through.
 
 use std::path::Path;
 use std::process::{Command, Stdio};

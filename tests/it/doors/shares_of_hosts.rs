@@ -1,5 +1,5 @@
-//! What is everybody's, asked for as a host of agents and as an editor: a tree of processes has one share of
-//! it at all doors together, under all of its names and with tokens that it has had made for itself.
+//! Shared resources, requested as a host of agents and as an editor: a tree of processes has one share of them at all
+//! doors together, under all of its names and with tokens that it has had made for itself.
 
 use std::process::{Command, Stdio};
 
@@ -45,7 +45,7 @@ fn run(world: &World, args: &[&str], at_a_terminal: bool) -> (usize, u64, Value,
     (taken, said["status"].as_u64().unwrap(), said["said"].clone(), said["again"].clone())
 }
 
-/// One tree takes its share and no more, and somebody at a terminal has a share of their own.
+/// One tree takes its share and no more, and a person at a terminal has a share of their own.
 fn has_one_share(world: &World, way: &str, kind: &str, most: usize) {
     let address = match way {
         "http" => Http::mcp(world).port.to_string(),

@@ -1,4 +1,4 @@
-//! The table of doors: what each row says is what a running daemon does, and what its clients are told.
+//! The table of doors: a running daemon does what each row says, and tells its clients the same.
 
 use std::collections::BTreeMap;
 use std::net::{TcpListener, TcpStream};

@@ -1,4 +1,4 @@
-//! Lines, refusals and deliveries over real sockets: bounded against whoever is at the other end.
+//! Lines, refusals and deliveries over real sockets: bounded against any peer.
 
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::net::UnixStream as StdStream;

@@ -1,5 +1,5 @@
-//! What a crate may depend on: each dependency has its reason in the workspace's manifest, a crate takes it
-//! from there, and none is left that no crate uses.
+//! The dependencies of a crate: each one has its reason in the workspace's manifest, a crate takes it from there, and
+//! none is left that no crate uses.
 
 use std::fs;
 

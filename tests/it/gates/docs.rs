@@ -50,7 +50,7 @@ fn command_lines(line: &str) -> Vec<Vec<&str>> {
     lines
 }
 
-/// Which subcommand is meant, and which flags it is given.
+/// Returns the subcommand that the words name, and its flags.
 fn subcommand(words: &[&str]) -> Option<(Vec<String>, BTreeSet<String>)> {
     let is_word = |word: &&&str| word.chars().all(|c| c.is_ascii_lowercase() || c == '-');
     words.iter().take(1).find(is_word)?;

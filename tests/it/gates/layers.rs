@@ -1,13 +1,13 @@
-//! Who may use whom. The compiler holds it, since each part of `src` is a crate; these tests hold the table
-//! in docs/architecture.md against the crates, and what a crate cannot say: purity, proof, and the types of
-//! the wire.
+//! The dependencies among the parts of the project. The compiler enforces them, since each part of `src` is a crate;
+//! these tests compare the table in docs/architecture.md with the crates, and check properties that a crate cannot
+//! express: purity, proof, and the types of the wire.
 
 use std::collections::BTreeSet;
 use std::fs;
 
 use crate::support::source::{Source, project_root, sources};
 
-/// What a manifest uses of ours, without the beginning `provost-`; each table of dependencies counts.
+/// Returns the project's own crates that a manifest uses, without the beginning `provost-`; each table of dependencies counts.
 fn used_by(manifest: &str) -> BTreeSet<String> {
     let mut dependencies = false;
     let mut found = BTreeSet::new();
@@ -100,7 +100,7 @@ fn a_dependency_is_seen_however_it_is_written() {
 /// Parts that compute and do nothing else, so that they can be replayed.
 const PURE: [&str; 3] = ["base", "domain", "graph"];
 
-/// What would make them depend on more than their arguments: a clock, the system, chance, or hash order.
+/// Names that would make a crate depend on more than its arguments: a clock, the system, chance, or hash order.
 const IMPURE: &[&[&str]] = &[
     &["std", "fs"],
     &["std", "net"],

@@ -83,7 +83,7 @@ const LOOKS: &[(&str, usize, &str)] = &[
     ),
 ];
 
-/// What failed, or is taken, is tried again after a pause that grows or that ends.
+/// Repeated tries after a failure, or for something that is taken, with a pause that grows or a last try.
 const TRIES: &[(&str, usize, &str)] = &[
     ("src/auth/keys.rs", 1, "a lock on a folder, with an end"),
     ("src/cli/adapt/file.rs", 3, "a lock on a file, which the standard library waits for without an end"),
@@ -154,7 +154,7 @@ fn looks(source: &Source) -> Vec<usize> {
     pauses.map(|pair| pair[0].0).chain(intervals.map(|token| token.0)).collect()
 }
 
-/// What differs between the sources and the tables.
+/// Returns the differences between the sources and the tables.
 fn differs(sources: &[Source], tables: &[&[(&str, usize, &str)]]) -> Vec<String> {
     let rows = || tables.iter().flat_map(|table| table.iter());
     let known = |path: &str| rows().filter(|row| row.0 == path).map(|row| row.1).sum::<usize>();

@@ -53,7 +53,7 @@ fn the_document_has_every_name_as_the_code_does() {
     }
 }
 
-/// What looks like a name of ours in a text.
+/// Returns the words of a text that look like a metric's name.
 fn words(text: &str) -> BTreeSet<String> {
     let split = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
     split.filter(|word| word.starts_with("provost_")).map(str::to_owned).collect()

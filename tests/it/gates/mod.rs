@@ -1,4 +1,4 @@
-//! What holds for the sources, the documents and the tables, whatever is tested elsewhere.
+//! Facts that hold for the sources, the documents and the tables, apart from all other tests.
 
 mod dependencies;
 mod docs;

@@ -84,7 +84,7 @@ fn literals(source: &str) -> Vec<String> {
     all
 }
 
-/// What stands between backticks.
+/// Returns the texts between backticks.
 fn spans(text: &str) -> impl Iterator<Item = &str> {
     text.split('`').skip(1).step_by(2)
 }

@@ -1,10 +1,10 @@
-//! The sources of the page for people: whatever comes from the daemon is put in as text, and nothing is loaded from elsewhere.
+//! The sources of the page for people: all data from the daemon are inserted as text, and nothing is loaded from elsewhere.
 
 use std::fs;
 
 use crate::support::source::{files, project_root};
 
-/// What makes markup or code of text, by its names in scripts.
+/// Names in scripts that make markup or code of text.
 const MAKES_MARKUP: [&str; 14] = [
     "innerHTML",
     "outerHTML",

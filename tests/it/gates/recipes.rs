@@ -158,7 +158,7 @@ fn each_step_that_the_compiler_asks_for_is_left_out_once() {
     assert_eq!(untried(&recipes, &without).len(), 2);
 }
 
-/// What git says against applying a patch to the sources as they are.
+/// Returns git's objections to a patch on the sources as they are.
 fn misfit(patch: &str) -> Option<String> {
     let root = project_root();
     // The sources may lie without their repository in a folder of another one.

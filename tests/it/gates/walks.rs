@@ -118,7 +118,7 @@ fn watches(source: &Source) -> Vec<usize> {
     (0..tokens.len()).filter(|at| is_one(*at)).map(|at| tokens[at].0).collect()
 }
 
-/// What differs between the sources and a table of them.
+/// Returns the differences between the sources and a table of them.
 fn differs(
     sources: &[Source],
     found: impl Fn(&Source) -> Vec<usize>,

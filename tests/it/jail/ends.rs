@@ -1,4 +1,4 @@
-//! The whole tree of processes ends with the worker, whatever ends it.
+//! The whole tree of processes ends with the worker, for any cause of its end.
 
 use std::process::{Command, Stdio};
 
@@ -77,7 +77,7 @@ async fn stopping_ends_them_all() {
     }
 }
 
-/// One process in another session, and the worker: each says so when it is told to end.
+/// One process in another session, and the worker: each reports a signal to end.
 const TIDY: &str = "
 import os, signal, sys, time
 def tidy(name):

@@ -1,4 +1,4 @@
-//! Runs that are part of an editor's job: what their worker is told, and what is kept of them.
+//! Runs that are part of an editor's job: the worker's environment, and the changes that are kept.
 
 use std::fs;
 use std::sync::Arc;

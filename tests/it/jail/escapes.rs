@@ -27,7 +27,7 @@ use intruder::Saw;
 use table::{Held, Row};
 use world::{Seen, World};
 
-/// What the worker of tier `ll` is known to change, besides what is planted in the workspace.
+/// The files that the worker of tier `ll` is known to change, in addition to the planted files in the workspace.
 const CHANGED_IN_LL: [&str; 4] =
     ["outside/canary", "workspace/.claude", "workspace/.claude/settings.json", "workspace/.git/config"];
 

@@ -122,7 +122,7 @@ fn each_limit_is_named_to_the_one_who_delegated() {
     }
 }
 
-/// Is full, says so, and stays full until it is told to let go.
+/// Fills its limit, reports that, and holds it until its input says to let go.
 const BOMB: &str = "
 import os, signal, sys, time
 def full():

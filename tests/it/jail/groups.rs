@@ -1,5 +1,5 @@
-//! Control groups of workers, for real where a group is delegated to whoever runs the tests (`scripts/test`
-//! does so when root starts it on a host where it can), and what is said where none is.
+//! Control groups of workers, for real where a group is delegated to the user who runs the tests (`scripts/test` does
+//! so when root starts it on a host where it can), and what is said where none is.
 //!
 //! Walls need controllers, which the second version of control groups does not have on every host; the files
 //! that make walls are looked at in a folder that stands for a group, into which no process can be born.

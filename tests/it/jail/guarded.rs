@@ -1,4 +1,4 @@
-//! What git's configuration and ours protect in a workspace, for real daemons, jails and repositories.
+//! The files that git's configuration and Provost's protect in a workspace, for real daemons, jails and repositories.
 
 use std::os::unix::fs::symlink;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! What a worker of tier `job` gets on Windows, as text and numbers. It is in force in `tests/windows` alone.
+//! The limits of a worker of tier `job` on Windows, as text and numbers. They are in force in `tests/windows` alone.
 
 use provost::jail::{
     JobLimits, Network, OPEN_IN_JOB, PlanRefused, Topic, command_line, environment_block, folder_descriptor,

@@ -1,5 +1,5 @@
-//! What a worker leaves hides no edit from the report, and keeps no later worker out without a sentence that
-//! says where it lies and how it is put right.
+//! Leftovers of a worker: they hide no edit from the report, and keep no later worker out without a sentence that says
+//! where they lie and how to repair that.
 
 use std::process::Command;
 

@@ -1,4 +1,4 @@
-//! What a run leaves behind for the next command of its user, and for the workers that come after it.
+//! Leftovers of a run, for the next command of its user, and for the workers that come after it.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

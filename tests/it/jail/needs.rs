@@ -1,4 +1,4 @@
-//! What a worker needs: tasks that wait for resources, through the daemon and with real runs.
+//! Workers' needs: tasks that wait for resources, through the daemon and with real runs.
 
 use serde_json::{Value, json};
 

@@ -41,7 +41,7 @@ fn layered(world: &World) -> PathBuf {
     repo
 }
 
-/// What it tries on each repository of the workspace, by its folder and by the file that leads there.
+/// The worker's attempts on each repository of the workspace, by its folder and by the file that leads there.
 const SPOIL: &str = "for r in .git/modules/a .git/modules/a/modules/b .git/worktrees/w; do \
       printf '[core]\\n\\tfsmonitor = touch \"$PWD/ran\"\\n' >> $r/config; echo x > $r/config.worktree; \
       mkdir -p $r/hooks; printf '#!/bin/sh\\ntouch ran\\n' > $r/hooks/post-index-change; echo x > $r/commondir; \
@@ -50,7 +50,7 @@ const SPOIL: &str = "for r in .git/modules/a .git/modules/a/modules/b .git/workt
       echo 'gitdir: /tmp/mine' > $l; rm -f $l; mv $l $l.old; ln -sf /tmp/mine $l; mkdir $l; done; \
     mv a/b a/c; mv a d; mv trees/w trees/v; echo changed >> a/b/file; ";
 
-/// What must be as it was: content of everything that leads git somewhere or names programs.
+/// Returns the content that must stay: of every file that leads git somewhere or names programs.
 fn state(repo: &Path) -> Vec<Option<String>> {
     let links = ["a/.git", "a/b/.git", "trees/w/.git"].map(String::from);
     let inner = [".git/modules/a", ".git/modules/a/modules/b", ".git/worktrees/w"];

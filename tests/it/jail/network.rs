@@ -1,4 +1,4 @@
-//! What a jailed worker reaches over the network: what was granted, and nothing beside it.
+//! The network of a jailed worker: it reaches what was granted, and nothing beside it.
 
 use std::io::Write as _;
 use std::net::{Ipv6Addr, TcpListener};
@@ -104,7 +104,7 @@ fn a_granted_port_is_reached_and_its_neighbours_are_not() {
     );
 }
 
-/// What comes of asking for the granted host, and for its neighbours.
+/// A request to the granted host, and to its neighbours.
 const NEIGHBOURS: &str = r#"
 print(get(f'http://api.example:{port}/a?b=c'))
 f = proxy(f'CONNECT API.example:{port} HTTP/1.1\r\nHost: x')
@@ -158,7 +158,7 @@ fn a_request_names_the_host_that_was_checked_whatever_the_worker_has_written() {
     assert!(heard.contains(&format!("host: {name}\r\n")) && !heard.contains("admin.example"), "{heard}");
 }
 
-/// What comes of each spelling, as a tunnel and as a plain request; then of the right one.
+/// A request for each spelling, as a tunnel and as a plain request; then for the right one.
 const SPELLINGS: &str = r#"
 for host in ['evil.example\0.api.example', 'api.example\0', 'evil.example%00api.example', 'api.example.', '.api.example',
              'user@api.example', 'api.example@evil.example', 'api.example:1@evil.example', 'api.example#@evil.example',

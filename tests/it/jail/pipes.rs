@@ -134,7 +134,7 @@ fn no_pipe_keeps_a_run_a_copy_or_an_apply_waiting() {
     eventually("the end", || world.command(&["status"]).output().unwrap().status.success());
 }
 
-/// What the user's git, editor or agent opens is no pipe for longer than a moment, in either tier, and the
+/// A path that the user's git, editor or agent opens is no pipe for longer than a moment, in either tier, and the
 /// report names it.
 #[test]
 fn a_pipe_that_a_worker_makes_is_put_aside_while_it_runs() {
@@ -189,7 +189,7 @@ fn a_pipe_that_a_worker_makes_is_put_aside_while_it_runs() {
     }
 }
 
-/// Who waits at one already goes on when it is put aside.
+/// A program that already waits at a pipe goes on when the pipe is put aside.
 #[test]
 fn who_waits_at_a_workers_pipe_goes_on() {
     let world = World::new();

@@ -1,4 +1,4 @@
-//! What a plan refuses before anything is started, and how it reads.
+//! Refusals of a plan before anything is started, and the plan's text.
 
 use proptest::prelude::*;
 use provost::jail::{EnvironmentRefused, PlanRefused, ResolvedPath, Topic};

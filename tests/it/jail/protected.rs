@@ -1,4 +1,4 @@
-//! What stays read-only, or out of sight, inside of a workspace that can be written.
+//! Files that stay read-only, or out of sight, inside of a workspace that can be written.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -338,7 +338,7 @@ async fn a_protected_file_that_is_replaced_from_outside_ends_the_worker() {
     }
 }
 
-/// Says how each try to connect has ended, until it is told to stop.
+/// Reports how each try to connect has ended, until its input says to stop.
 const CALLER: &str = "
 import os, socket, time
 def tried():

@@ -35,7 +35,7 @@ fn ends(world: &World, id: &str, state: &str) -> Value {
     until_some(&format!("task {id} is {state}"), || Some(task(world, id)).filter(|it| it["state"] == state))
 }
 
-/// What runs have written, line by line.
+/// Returns the lines that runs have written.
 fn lines(world: &World, file: &str) -> Vec<String> {
     let text = fs::read_to_string(world.repo().join(file)).unwrap_or_default();
     text.lines().map(str::to_owned).collect()

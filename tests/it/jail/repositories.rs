@@ -8,8 +8,8 @@ use serde_json::json;
 use crate::support::repositories::{BARE, committed, ended, findings, git, well, write};
 use crate::support::{World, eventually};
 
-/// What runs a program at the next `git status`: a repository whose settings name it, and the index that
-/// leads there.
+/// A trap that runs a program at the next `git status`: a repository whose settings name it, and the index that leads
+/// there.
 const TRAP: &str = "mkdir -p vendor/v && cd vendor/v && git init -q . && \
     git -c user.name=w -c user.email=w@localhost commit -q --allow-empty -m x && \
     printf '#!/bin/sh\\ntouch \"$PWD/ran\"\\n' > m.sh && chmod +x m.sh && \

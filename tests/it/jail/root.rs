@@ -1,4 +1,4 @@
-//! Directories and programs are what they were when they were found, whoever swaps names in between.
+//! Directories and programs stay those that were found, even if a process swaps names in between.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};

@@ -9,7 +9,7 @@ use crate::support::ways_outside::{
     By, SH, Way, editor_ways, file_ways, folder_ways, git_ways, notify_ways, put, server_ways, spelt_ways,
 };
 
-/// What a worker does to get at a file.
+/// Returns a worker's attempts to change a file.
 fn attack(path: &str) -> String {
     let folder = Path::new(path).parent().unwrap().display().to_string();
     let folder = if folder.is_empty() { ".".into() } else { folder };
@@ -318,7 +318,7 @@ fn what_a_repository_says_of_its_work_tree_and_its_place_is_followed() {
     assert!(failed.is_empty(), "{failed:#?}");
 }
 
-/// What cannot be held, since it is named by where an interpreter is started: told.
+/// The report names a file that cannot be held, since the folder in which an interpreter is started names it.
 #[test]
 fn what_an_interpreter_would_load_first_is_told_where_it_cannot_be_held() {
     let world = World::new();

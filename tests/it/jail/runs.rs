@@ -1,4 +1,4 @@
-//! What happens between "allowed" and "done": real workers in real jails, driven by the real core.
+//! A run between "allowed" and "done": real workers in real jails, driven by the real core.
 //!
 //! These tests need an ordinary user and a host that can confine; they fail elsewhere, they are never skipped.
 

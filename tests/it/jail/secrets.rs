@@ -13,7 +13,7 @@ use tokio_rustls::rustls::{self, ServerConfig};
 use crate::support::webserver::Server;
 use crate::support::{Client, Daemon, World};
 
-/// What must not be found anywhere.
+/// The secret, which no test may find anywhere.
 const VALUE: &str = "sk-test-0123456789abcdef-NEVER-SEEN";
 
 fn provost(world: &World, args: &[&str], input: &str) -> Output {
@@ -102,7 +102,7 @@ def ask(path, key=None, method='GET', url=None, more={}):
     except OSError as e: return type(e).__name__
 "#;
 
-/// Reads whatever a worker can read of itself and its world.
+/// Reads everything that a worker can read of itself and its world.
 const LOOK_EVERYWHERE: &str = r#"
 import os
 found = [repr(dict(os.environ))]

@@ -1,4 +1,4 @@
-//! What a worker can reach and what it cannot.
+//! The files, processes and networks that a worker can reach, and those that it cannot.
 
 use std::fs;
 use std::io::Read;

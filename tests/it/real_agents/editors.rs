@@ -53,7 +53,7 @@ fn edits(world: &World, library: &str, words: &str, args: &[&str], more: &[(&str
     text.lines().map(|it| serde_json::from_str(it).unwrap()).collect()
 }
 
-/// What the person at the editor was asked, as text.
+/// Returns the questions to the person at the editor, as text.
 fn asked(seen: &[Value]) -> Vec<String> {
     seen.iter().filter(|it| it["asked"].is_object()).map(|it| it["asked"].to_string()).collect()
 }

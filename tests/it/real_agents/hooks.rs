@@ -153,7 +153,7 @@ fn claude_works_in_its_jail_where_its_persons_hooks_are_commands() {
     works_beside_hooks("command", &[]);
 }
 
-/// What another agent writes while it works reaches the real Claude Code when its turn ends, once, and the turn goes on for it.
+/// A message of another agent reaches the real Claude Code when its turn ends, once, and the turn goes on for it.
 #[test]
 fn a_message_reaches_the_real_claude_code_at_its_turns_end() {
     let world = World::new();

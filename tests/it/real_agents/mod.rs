@@ -23,7 +23,7 @@ use crate::support::{Daemon, World};
 /// The key, in two halves: it must not be found anywhere in a jail, and nothing here may print it.
 const KEY: (&str, &str) = ("sk-test-0123456789abcdef", "-NEVER-SEEN-fedcba9876543210");
 
-/// What each answer of the stand-in with tools claims: read, of that out of the cache, and written.
+/// The tokens that each answer of the stand-in with tools claims: read, out of the cache of these, and written.
 const CLAIMED: (u64, u64, u64) = (100, 7, 25);
 
 /// How long a program may take to come as far as a test waits for.
@@ -155,7 +155,7 @@ impl Set {
         self.json(&["delegate", goal, "--worker", self.program.name, "--wait"])
     }
 
-    /// What a task has changed, as a difference.
+    /// Returns the changes of a task, as a difference.
     fn changed(&self, task: &Value) -> String {
         said(&self.run(&["task", "diff", task["id"].as_str().unwrap()]))
     }
@@ -198,7 +198,7 @@ impl Set {
     }
 }
 
-/// What is found as soon as there is something. The programs take their time.
+/// Returns a value as soon as there is one. The programs take their time.
 #[track_caller]
 fn until_some<T>(what: &str, mut find: impl FnMut() -> Option<T>) -> T {
     let mut found = None;
@@ -231,7 +231,7 @@ fn order(words: &str) -> String {
     format!("Do this, please: {words}")
 }
 
-/// What `look.py` is told.
+/// Returns the order to run `look.py` with its arguments.
 fn look() -> String {
     format!("[[run python3 look.py {} {}]]", KEY.0, KEY.1)
 }
@@ -240,8 +240,8 @@ fn last<'a>(task: &'a Value, member: &str) -> &'a Value {
     &task["notes"].as_array().unwrap().last().unwrap()[member]
 }
 
-/// What the stand-in has claimed for a turn, from a point on: each call of a tool, and the last word. Some programs ask for more
-/// afterwards, such as a proposal of what to do next, which is no part of the turn.
+/// Returns the tokens that the stand-in has claimed for a turn, from a point on: each tool call, and the last message. Some
+/// programs ask for more afterwards, such as a proposal for the next step, which is no part of the turn.
 fn claimed(heard: &[Value]) -> Value {
     let calls = heard.iter().filter(|it| it["called"].is_string()).count() as u64;
     let count = calls + 1;

@@ -1,5 +1,5 @@
-//! What the hooks of the real Claude Code tell its model, its subagents and its person: after a tool, at the end of a subagent's turn, and
-//! where it waits at its terminal. `hooks` has its writes and the end of its own turns.
+//! The texts of the real Claude Code's hooks for its model, its subagents and its person: after a tool, at the end of a subagent's turn,
+//! and where it waits at its terminal. `hooks` has its writes and the end of its own turns.
 
 use std::fs;
 use std::io::Write as _;

@@ -31,7 +31,7 @@ fn works(program: Program) {
     assert!(!set.world.log().contains(&super::key()));
 }
 
-/// What the program reports of the tokens is what its model's service has claimed, as far as it reports them.
+/// Checks that the program reports the tokens that its model's service has claimed, as far as it reports them.
 #[track_caller]
 fn reported(program: Program, task: &Value, claimed: &Value) {
     let used = last(task, "metadata");
@@ -48,8 +48,8 @@ fn reported(program: Program, task: &Value, claimed: &Value) {
     }
 }
 
-/// What the proxy has counted is what the model's service has claimed, in all calls that the program has made; it may make one more
-/// while it ends. That one can end with the run before its answer has said what it took; then its tokens are guessed.
+/// Checks that the proxy has counted the tokens that the model's service has claimed, in all calls of the program; it may make one
+/// more while it ends. That call can end with the run before its answer has reported its tokens; then they are guessed.
 #[track_caller]
 fn counted(set: &Set, task: &Value, before: usize) {
     let (read, cached, written) = CLAIMED;
@@ -70,7 +70,7 @@ fn counted(set: &Set, task: &Value, before: usize) {
     assert!(is_counted, "what is counted is not what was claimed: {seen:#}");
 }
 
-/// A run that waits for its model is cancelled, and nothing of it is left.
+/// A run that waits for its model is cancelled, and no process or file of it is left.
 #[track_caller]
 fn is_cancelled(program: Program) {
     let set = Set::up(program, &[], &[]);

@@ -43,14 +43,14 @@ pub(crate) fn socket(desk: &Desk) -> Socket {
     socket
 }
 
-/// What the agent has made of the workspace.
+/// Returns the artifacts that the agent has made of the workspace.
 pub(crate) fn made(socket: &mut Socket, steps: &str) -> Vec<Value> {
     let ask = json!({ "agentType": "coder-ai", "task": format!("Please.\n{steps}") });
     let begun = socket.result("agents.invoke", &ask);
     completed(socket, &begun["executionId"])
 }
 
-/// What an execution has made of the workspace.
+/// Returns the artifacts of an execution.
 pub(crate) fn completed(socket: &mut Socket, execution: &Value) -> Vec<Value> {
     loop {
         let message = match socket.aside.is_empty() {

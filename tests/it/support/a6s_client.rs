@@ -172,7 +172,7 @@ impl Socket {
         self.result("agents.list", &json!({})).is_array()
     }
 
-    /// What is left on the connection until it ends.
+    /// Reads the rest of the connection until it ends.
     pub(crate) fn rest(&mut self) -> Vec<u8> {
         let mut rest = Vec::new();
         // A reset is an end too.

@@ -40,7 +40,7 @@ impl Desk {
         )
     }
 
-    /// What the agent does or says from now on.
+    /// Sets what the agent does or says from now on.
     pub(crate) fn put(&self, name: &str, text: &str) {
         let path = self.tools.join(name);
         std::fs::write(&path, text).unwrap();

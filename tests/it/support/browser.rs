@@ -138,7 +138,7 @@ impl Browser {
         tab
     }
 
-    /// What events of this kind have told so far.
+    /// Returns the parameters of the events of this kind so far.
     pub(crate) fn told(&self, method: &str) -> Vec<Value> {
         let link = self.link.borrow();
         link.events.iter().filter(|it| it["method"] == method).map(|it| it["params"].clone()).collect()
@@ -206,7 +206,7 @@ impl Tab<'_> {
         said.is_ok_and(|it| it["result"]["value"] == json!(true))
     }
 
-    /// What can be read in the document.
+    /// Returns the readable text of the document.
     pub(crate) fn text(&self) -> String {
         let params =
             json!({ "expression": "document.body ? document.body.innerText : ''", "returnByValue": true });

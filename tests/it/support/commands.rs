@@ -56,7 +56,7 @@ impl World {
     }
 }
 
-/// How often somebody has begun to wait for a lock, as the journal has it.
+/// Returns how often an agent has begun to wait for a lock, by the journal.
 pub(crate) fn waits_begun(world: &World) -> usize {
     let log = world.command(&["--json", "log", "--limit", "1000"]).output().unwrap();
     let log = String::from_utf8(log.stdout).unwrap();

@@ -1,4 +1,4 @@
-//! What tests of artifacts share: a world in which they may be applied, and the own API by hand.
+//! The common parts of tests of artifacts: a world in which they may be applied, and the own API by hand.
 
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -47,7 +47,7 @@ impl Desk {
         fs::write(self.at(file), text).unwrap();
     }
 
-    /// What a file says; `-` where there is none.
+    /// Returns a file's text; `-` if there is no file.
     pub(crate) fn text(&self, file: &str) -> String {
         fs::read_to_string(self.at(file)).unwrap_or_else(|_| "-".into())
     }
@@ -78,7 +78,7 @@ impl Desk {
         answer
     }
 
-    /// Files and folders of the workspace besides git's, to see that nothing was left.
+    /// Returns the files and folders of the workspace except git's, to check that none was left.
     pub(crate) fn files(&self) -> Vec<String> {
         let mut found = Vec::new();
         walk(&self.world.repo(), "", &mut found);

@@ -46,7 +46,7 @@ pub(crate) fn signed(by: &World, journal_key: &[u8], parts: &[&[u8]]) -> Vec<u8>
     own(by).pair.sign(&text).as_ref().to_vec()
 }
 
-/// What who has the journal's key and the database knows, in the place of a daemon.
+/// A forger that has the journal's key and the database, in the place of a daemon.
 pub(crate) struct Forger<'a> {
     machines: &'a Machines,
     secret: Secret,

@@ -11,8 +11,8 @@ use super::World;
 use super::own_api::own;
 use super::waits::{Ends, until_some, within};
 
-/// What a write may take where the database does not answer: the commit before it (three seconds) and a handshake, and what a loaded machine
-/// adds.
+/// The time that a write may take if the database does not answer: the commit before it (three seconds), a handshake, and some more for a
+/// loaded machine.
 const REFUSED_WITHIN: Duration = Duration::from_secs(10);
 
 /// How many locks one agent takes before the next one does, since each agent may have so many and no more.
@@ -36,7 +36,7 @@ pub(crate) struct Grant {
 /// Clients that take one lock after the other, and the answers that they got.
 pub(crate) struct Clients<'a> {
     world: &'a World,
-    /// What their names and their locks begin with.
+    /// The beginning of their names and their locks.
     name: String,
     next: AtomicUsize,
     ends: AtomicBool,
@@ -106,7 +106,7 @@ impl<'a> Clients<'a> {
         });
     }
 
-    /// Takes locks until it is told to end.
+    /// Takes locks until the test ends it.
     fn work(&self) {
         while !self.ends.load(Ordering::Relaxed) {
             if !self.take() {

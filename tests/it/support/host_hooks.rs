@@ -1,4 +1,4 @@
-//! What hosts of agents tell their hooks, as it was recorded.
+//! The messages of agents' hosts to their hooks, as they were recorded.
 
 use std::fs;
 use std::path::Path;
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::support::World;
 
-/// What a host of that name is told in its documentation.
+/// Returns a recorded message, by the host and its name in the documentation.
 pub(crate) fn recorded(world: &World, name: &str) -> Value {
     let path =
         Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/cli/host_hooks").join(format!("{name}.json"));

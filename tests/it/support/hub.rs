@@ -46,7 +46,7 @@ impl Hub {
         self.child.wait().unwrap();
     }
 
-    /// What is at a path, once it is there.
+    /// Returns the answer at a path, once it is there.
     pub(crate) fn json(&self, path: &str) -> Value {
         let answer = self.door.look(path);
         assert_eq!(answer.status, 200, "{path}: {answer:?}");
@@ -76,7 +76,7 @@ impl Hub {
         row["cells"][0]["word"].as_str().unwrap_or_default().to_owned()
     }
 
-    /// What the page sends.
+    /// Sends a request as the page does.
     pub(crate) fn post(&self, path: &str, body: &Value) -> Answer {
         let headers = [
             ("Host", "provost.localhost:PORT"),

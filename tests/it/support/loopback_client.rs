@@ -51,7 +51,7 @@ impl Http {
         Self::of(world, "metrics")
     }
 
-    /// What is at a path of the page's door, by the name that it goes by.
+    /// Returns the answer at a path of the page's door, under the page's own name.
     pub(crate) fn look(self, path: &str) -> Answer {
         self.bare(&format!("GET {path}"), &[("Host", "provost.localhost:PORT")], b"")
     }
@@ -102,7 +102,7 @@ impl Http {
         self.bare(line, &all, body)
     }
 
-    /// What is at a path.
+    /// Returns the answer at a path.
     pub(crate) fn get(self, path: &str) -> Answer {
         self.send(&format!("GET {path}"), &[], b"")
     }

@@ -19,7 +19,7 @@ pub(crate) struct Machines {
     pub(crate) server: Server,
     pub(crate) database: Database,
     pub(crate) all: Vec<World>,
-    /// What else each machine's configuration says.
+    /// The further configuration of each machine.
     more: String,
 }
 
@@ -143,8 +143,8 @@ impl Machines {
         self.all.iter().map(World::start).collect()
     }
 
-    /// What has to be true of the log and the journal after each test: no lock is granted twice, fences and numbers rise, an approval has
-    /// one answer, a task is begun once, a host that was buried has written nothing afterwards, each machine verifies the journal.
+    /// Checks the log and the journal after each test: no lock is granted twice, fences and numbers rise, an approval has one answer, a
+    /// task is begun once, a host that was buried has written nothing afterwards, each machine verifies the journal.
     pub(crate) fn check(&self) {
         let gaps = "select count(*) from (select n - lag(n) over (order by n) as step from provost.entry) s where step <> 1";
         assert_eq!(self.sql(gaps), "0", "entries are dense");

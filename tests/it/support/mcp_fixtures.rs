@@ -71,7 +71,7 @@ pub(crate) fn serve(dir: &Path, stop: CancellationToken) -> String {
     format!("http://127.0.0.1:{port}/mcp")
 }
 
-/// What the gate asks about tokens; there are none.
+/// Returns the service that the gate asks about tokens; there are none.
 fn provost(dir: &Path) -> Provost {
     let keep = Duration::from_secs(3_600);
     let retention = Retention { tasks: keep, tasks_most: u32::MAX, events: keep };
@@ -180,7 +180,7 @@ const TOOLS: [&str; 25] = [
     "json_schema_2020_12_tool",
 ];
 
-/// What a person is asked for by an elicitation of the older era: the words, and the form.
+/// Returns an elicitation of the older era for a person: the words, and the form.
 fn form(tool: &str, arguments: &Value) -> Value {
     let (message, properties) = match tool {
         "test_elicitation" => {
@@ -216,7 +216,7 @@ fn form(tool: &str, arguments: &Value) -> Value {
     json!({ "mode": "form", "message": message, "requestedSchema": { "type": "object", "properties": properties } })
 }
 
-/// What a host is asked for in the newer era, by name: a member of a form, a model's words, or its folders.
+/// Returns a request to a host in the newer era, by name: a member of a form, a model's words, or its folders.
 fn wanted(name: &str) -> Value {
     match name {
         "capital_question" | "greeting" => json!({ "method": "sampling/createMessage", "params": {

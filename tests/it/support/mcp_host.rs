@@ -16,9 +16,9 @@ pub(crate) struct Host {
     to: Option<ChildStdin>,
     from: BufReader<ChildStdout>,
     next: u64,
-    /// What every request of the newer era brings along.
+    /// The members that every request of the newer era has.
     pub(crate) meta: Option<Value>,
-    /// What the server has said of itself, and nobody has looked at yet.
+    /// The notifications of the server that no test has read yet.
     pub(crate) told: Vec<Value>,
 }
 
@@ -53,7 +53,7 @@ impl Host {
         self
     }
 
-    /// What the host can do, as every request of the newer era says it.
+    /// Sets the host's capabilities, which every request of the newer era states.
     pub(crate) fn declaring(mut self, capabilities: Value) -> Self {
         self.meta = Some(json!({
             "io.modelcontextprotocol/protocolVersion": "2026-07-28",
@@ -104,7 +104,7 @@ impl Host {
         self.next
     }
 
-    /// The next message of the server, whatever it is.
+    /// Returns the next message of the server, of any kind.
     pub(crate) fn read(&mut self) -> Value {
         let mut line = String::new();
         assert_ne!(self.from.read_line(&mut line).unwrap(), 0, "the server has gone");
@@ -137,7 +137,7 @@ impl Host {
         self.ask("tools/call", json!({ "name": tool, "arguments": arguments }))
     }
 
-    /// What a tool answers, with its shape.
+    /// Returns a tool's answer, with its shape checked.
     pub(crate) fn does(&mut self, tool: &str, arguments: Value) -> Value {
         let result = self.call(tool, arguments);
         assert_ne!(result["isError"], true, "{tool}: {result}");

@@ -1,4 +1,4 @@
-//! What tests share: a world with a daemon, clients of each door, scripts over the core, screens, servers.
+//! The common parts of the tests: a world with a daemon, clients of each door, scripts over the core, screens, servers.
 
 pub(crate) mod a6s_artifacts;
 pub(crate) mod a6s_client;

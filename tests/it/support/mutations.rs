@@ -98,7 +98,7 @@ pub(crate) fn mutated(messages: &[Value], dice: &mut Dice) -> Vec<u8> {
     line
 }
 
-/// What one side has sent, as recorded: `c2a` the client, `a2c` the agent.
+/// Returns the recorded messages of one side: `c2a` is the client, `a2c` the agent.
 pub(crate) fn messages(repo: &str, dir: &str) -> Vec<Value> {
     let lines = RECORDED.lines().map(|it| it.replace("$REPO", repo));
     let all = lines.map(|it| serde_json::from_str::<Value>(&it).unwrap());

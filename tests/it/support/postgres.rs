@@ -54,7 +54,7 @@ pub(crate) struct Server {
     clocks: Option<Clocks>,
 }
 
-/// What of a server is on a small disk.
+/// The part of a server that is on a small disk.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum OnDisk {
     /// All but the log of what is written: a table that grows finds no room, and its statement fails.
@@ -386,20 +386,21 @@ impl Server {
         Database::at(&url, None, Some("shop"), Path::new("/shop"))
     }
 
-    /// What a statement answers, as the owner; the test fails where it does not.
+    /// Returns the answer to a statement, as the owner; the test fails if the server refuses it.
     pub(crate) fn sql(&self, database: &str, text: &str) -> String {
         let out = self.psql(database, text);
         assert!(out.status.success(), "{text}: {}", String::from_utf8_lossy(&out.stderr));
         String::from_utf8_lossy(&out.stdout).trim().to_owned()
     }
 
-    /// What a statement answers; `None` where the server refuses it.
+    /// Returns the answer to a statement; `None` if the server refuses it.
     pub(crate) fn says(&self, database: &str, text: &str) -> Option<String> {
         let out = self.psql(database, text);
         out.status.success().then(|| String::from_utf8_lossy(&out.stdout).trim().to_owned())
     }
 
-    /// What statements answer one after the other, in one session and each by itself, with the notifications that come meanwhile.
+    /// Returns the answers to statements one after the other, in one session and each by itself, with the notifications that come
+    /// meanwhile.
     pub(crate) fn session(&self, database: &str, texts: &[&str]) -> String {
         let out = self.psqls(database, texts);
         assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
@@ -428,14 +429,14 @@ impl Drop for Server {
     }
 }
 
-/// A socket in front of a server's, which passes everything on, and loses what goes one way or both when it is told to. A connection that has
+/// A socket in front of a server's, which passes everything on, and drops one direction or both when a test says so. A connection that has
 /// lost something never speaks again in that direction.
 pub(crate) struct Between {
     dir: TempDir,
     loses: Arc<AtomicU8>,
 }
 
-/// What is lost between a client and its server.
+/// The direction that is lost between a client and its server.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub(crate) enum Loses {

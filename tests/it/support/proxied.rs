@@ -99,7 +99,7 @@ impl Elsewhere {
         self.bare(&format!("GET {path}"), &[("Host", &self.authority), ("Cookie", &cookie)], b"")
     }
 
-    /// What the page sends, with a cookie.
+    /// Sends a request as the page does, with a cookie.
     pub(crate) fn post(&self, path: &str, cookie: &str, body: &Value) -> Answer {
         let (origin, cookie) = (self.origin(), format!("__Host-provost={cookie}"));
         let headers = [

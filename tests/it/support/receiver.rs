@@ -38,7 +38,7 @@ impl Heard {
     }
 }
 
-/// What becomes of a request.
+/// The fate of a request.
 #[derive(Clone)]
 pub(crate) enum Mood {
     /// It gets this answer, in full.

@@ -56,7 +56,7 @@ pub(crate) fn findings(result: &Value) -> Vec<String> {
     all.iter().map(|it| ["change", "kind", "path"].map(|name| word(it, name)).join(" ")).collect()
 }
 
-/// What makes `at` a repository that is not called `.git`, as git itself takes it for one.
+/// The command that makes `at` a repository that is not called `.git`, as git itself recognises one.
 pub(crate) const BARE: &str =
     "git init -q --bare at && git -C at config core.bare false && git -C at config core.worktree ..";
 

@@ -271,7 +271,7 @@ impl World {
         live.is_none_or(|task| !matches!(task.state, TaskState::Queued { .. }))
     }
 
-    /// What is found out before this world's worker runs something else.
+    /// Returns the digest that the run finds when this world's worker runs another program.
     pub(crate) fn program_instead(&self, name: &str) -> Option<Digest> {
         let profile = self.profile.instead(provost::system::find_program(name)?);
         Some(profile.fingerprint(resolve_program(&profile.program).ok()?.digest()))
@@ -292,7 +292,7 @@ impl World {
         }
     }
 
-    /// What a start would find owed. Ends the engine.
+    /// Returns the effects that a start would find owed. Ends the engine.
     pub(crate) fn still_owed(&mut self) -> Vec<Owed> {
         self.restart();
         std::mem::take(&mut self.owed)

@@ -1,4 +1,4 @@
-//! What `scripts/demo` prepares before it hands over to the one who sees it: its programs and samples in one folder.
+//! The folder that `scripts/demo` prepares before it hands over to its user: its programs and samples.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! What scripts over the core are written with: callers, rules by the goal's first word, and the time by hand.
+//! The parts of scripts over the core: callers, rules by the goal's first word, and the time by hand.
 
 use std::sync::Arc;
 
@@ -148,7 +148,7 @@ impl Script {
         }
     }
 
-    /// Says something; what it left is in `out`, and nothing of what came before.
+    /// Sends a command; `out` has only the output of this command.
     pub(crate) fn say(&mut self, who: &Principal, command: impl Into<Command>) -> Said {
         let command = command.into();
         let past = command.names_task().and_then(|id| self.finished.iter().find(|it| it.id() == id)).cloned();
@@ -303,7 +303,7 @@ pub(crate) fn report(task: &TaskId, status: Status) -> ReportTask {
     ReportTask { task: task.clone(), status, report, message: None }
 }
 
-/// The last words among some mail: of which task, and which word.
+/// Returns the last reports among some mail: the task, and its status.
 pub(crate) fn last_words(mail: &[Arc<Mail>]) -> Vec<(TaskId, String)> {
     let last = |mail: &Arc<Mail>| match &mail.kind {
         MailKind::Word { task, last: true, said, .. } => Some((task.clone(), said.to_string())),

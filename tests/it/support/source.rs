@@ -114,7 +114,7 @@ fn split(text: &str) -> (String, String) {
     (only(Part::Code), only(Part::Comment))
 }
 
-/// What begins at a position, and where it ends.
+/// Returns the part that begins at a position, and its end.
 fn part_at(chars: &[char], at: usize) -> (Part, usize) {
     let find = |from: usize, found: &dyn Fn(usize) -> Option<usize>| {
         (from..chars.len()).find_map(found).unwrap_or(chars.len())

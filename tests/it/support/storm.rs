@@ -1,4 +1,4 @@
-//! A seeded storm of commands through the real core, for everything that has to hold whatever happens.
+//! A seeded storm of commands through the real core, for every rule that always has to hold.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -177,7 +177,7 @@ impl Storm {
         }
     }
 
-    /// What the store is to write next.
+    /// Returns the next batch for the store.
     pub(crate) fn batch(&mut self) -> Outbox {
         self.seen = (0, 0);
         std::mem::take(&mut self.out)

@@ -4,7 +4,7 @@ use std::process::{Command, Output, Stdio};
 
 use crate::support::{World, provost};
 
-/// What somebody at a terminal of their own does.
+/// Runs a line as a person does at a terminal of their own.
 pub(crate) fn at_the_terminal(world: &World, line: &str) -> Output {
     let mut person = Command::new("script");
     person.args(["-qec", &format!("{} {line}", provost().display()), "/dev/null"]);
@@ -27,7 +27,7 @@ pub(crate) fn at_a_hosts_terminal(world: &World, lines: &str) -> String {
     String::from_utf8_lossy(&crate::support::apart(&host).stdout).into_owned()
 }
 
-/// What somebody at a terminal of their own does who types this afterwards.
+/// Runs a line as a person does at a terminal of their own, and types this text afterwards.
 pub(crate) fn typed_at_the_terminal(world: &World, line: &str, typed: &str) -> Output {
     let mut person = Command::new("sh");
     let command = format!("{} {line}", provost().display());

@@ -32,7 +32,7 @@ pub(super) fn init_repository(path: &Path) {
     assert!(git.success());
 }
 
-/// What a program of the world whose folder this is knows of its surroundings.
+/// Sets the environment of a program of the world that has this folder.
 pub(super) fn environment(command: &mut Command, world: &Path, home: &Path) {
     command
         .env("PATH", "/usr/local/bin:/usr/bin:/bin")
@@ -102,8 +102,8 @@ impl Write for Connection {
     }
 }
 
-/// Runs a command that has its whole environment from us as somebody does who has not been started by this
-/// process: what runs below a process that has spoken as an agent is no person, and tests speak as agents.
+/// Runs a command, whose whole environment the caller sets, as a process that was not started by this process: what
+/// runs below a process that has spoken as an agent is no person, and tests speak as agents.
 pub(crate) fn apart(command: &Command) -> std::process::Output {
     use std::os::unix::process::ExitStatusExt as _;
     let dir = tempfile::tempdir().unwrap();

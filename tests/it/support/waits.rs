@@ -21,7 +21,7 @@ pub(crate) fn within(time: Duration, mut condition: impl FnMut() -> bool) -> boo
     }
 }
 
-/// What is found as soon as there is something.
+/// Returns a value as soon as there is one.
 #[track_caller]
 pub(crate) fn until_some<T>(what: &str, mut find: impl FnMut() -> Option<T>) -> T {
     let mut found = None;

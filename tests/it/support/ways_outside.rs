@@ -9,9 +9,9 @@ use crate::support::repositories::write;
 pub(crate) struct Way {
     /// Git's setting with its value, or a line for `[hooks.notify]`, or a file with its text.
     pub(crate) by: By,
-    /// What is there.
+    /// The files that are there.
     pub(crate) there: &'static [(&'static str, &'static str)],
-    /// What no worker may change or make.
+    /// The files that no worker may change or make.
     pub(crate) held: &'static [&'static str],
 }
 

@@ -35,7 +35,7 @@ pub(super) fn init_repository(path: &Path) {
     std::fs::write(path.join(r".git\HEAD"), "ref: refs/heads/main\n").unwrap();
 }
 
-/// What a program of the world whose folder this is knows of its surroundings.
+/// Sets the environment of a program of the world that has this folder.
 pub(super) fn environment(command: &mut Command, _world: &Path, home: &Path) {
     for name in ["SystemRoot", "SystemDrive", "PATH", "TEMP", "TMP", "ComSpec"] {
         command.envs(std::env::var_os(name).map(|value| (name, value)));
@@ -57,7 +57,7 @@ pub(super) fn find_socket(world: &Path, name: &str) -> Option<PathBuf> {
     pipes.next().map(PathBuf::from)
 }
 
-/// There is no signal that would reach it alone; whoever wants an end in order uses `provost down`.
+/// There is no signal that would reach it alone; a test that wants an orderly end uses `provost down`.
 pub(super) fn terminate(child: &Child) {
     panic!("process {} is to be ended with `provost down`", child.id());
 }

@@ -140,7 +140,7 @@ pub(crate) fn request(line: &str, headers: &[(&str, &str)], body: &[u8]) -> Vec<
     bytes
 }
 
-/// What git says, run in a folder.
+/// Returns git's output, run in a folder.
 pub(crate) fn git(at: &Path, args: &[&str]) -> String {
     let output = Command::new("git")
         .args(["-c", "user.name=t", "-c", "user.email=t@t.invalid"])

@@ -1,4 +1,4 @@
-//! What tests of wit begin with: a daemon with a client, locks, and the files of the recording.
+//! The beginning of tests of wit: a daemon with a client, locks, and the files of the recording.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -146,7 +146,7 @@ impl World {
         self.find_socket("own.sock").unwrap()
     }
 
-    /// What the daemon wrote to standard error.
+    /// Returns the daemon's standard error.
     pub(crate) fn log(&self) -> String {
         std::fs::read_to_string(self.dir.path().join("daemon.log")).unwrap_or_default()
     }
@@ -235,7 +235,7 @@ impl Drop for Daemon {
     }
 }
 
-/// What came back for a message.
+/// The reply to a message.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Reply {
     /// An empty line: nothing to say.

@@ -1,5 +1,5 @@
-//! What an apply brings of what runs outside of every jail because something in the workspace names it: from
-//! a worker in a private copy as from one in place.
+//! Applies of files that run outside of every jail because a file in the workspace names them: from a worker in a
+//! private copy as from one in place.
 
 use std::path::Path;
 
@@ -281,7 +281,7 @@ fn the_preview_says_at_a_terminal_what_runs_later() {
     );
 }
 
-/// What cannot be looked at whole is not known to run nowhere.
+/// If the daemon cannot examine the workspace as a whole, it does not know which files run later.
 #[test]
 fn where_it_is_not_known_what_runs_later_nothing_is_written() {
     let world = world(FREELY, "");

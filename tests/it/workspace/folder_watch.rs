@@ -21,7 +21,7 @@ fn subscriber(watcher: &FolderWatcher) -> Subscription {
     watcher.subscribe(WATCH_EVENTS_MAX, |_| true, || {})
 }
 
-/// Waits until a subscriber is told of a change at this path.
+/// Waits until a subscriber gets a change at this path.
 fn hears(it: &Subscription, path: &Path) {
     eventually(&format!("{} is told", path.display()), || it.take().paths.contains_key(path));
 }

@@ -1,4 +1,4 @@
-//! What a merge brings and what its committer adds to it, told apart by symbols and contracts, through the
+//! The changes that a merge brings and those that its committer adds, told apart by symbols and contracts, through the
 //! installed hook.
 
 use std::process::Output;

@@ -73,7 +73,7 @@ fn copies(world: &World) -> usize {
     fs::read_dir(world.path("copies")).map_or(0, Iterator::count)
 }
 
-/// What was given back is removed beside everything else.
+/// Waits until the copies that were given back are removed, which happens beside all other work.
 async fn until_copies(world: &World, most: usize) {
     let start = std::time::Instant::now();
     while copies(world) > most {

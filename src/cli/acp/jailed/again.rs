@@ -1,7 +1,7 @@
-//! A session that an editor takes up after its earlier editor had gone: its turns are the tasks that name it, among those that its agent has
-//! asked for, and its past is read from what the daemon has kept of them, or else from their records.
+//! A session that an editor resumes after its earlier editor had gone: its turns are the tasks that name it, among the tasks that its agent
+//! has asked for. Its past comes from the updates that the daemon has kept of them, or else from their records.
 //!
-//! A session is stored only in its turns. So a session without any turn cannot be taken up.
+//! A session is stored only in its turns. So a session without any turn cannot be resumed.
 
 use serde_json::{Value, json};
 
@@ -14,30 +14,30 @@ use provost_base::limits::{
 };
 use provost_base::{AgentId, task_command, visible};
 
-/// The updates that repeat a session's past, in order; empty where it has no turn on record.
+/// The updates that repeat a session's past, in order; empty if the session has no turn on record.
 pub(super) type Past = Vec<Value>;
 
-/// The session that is taken up.
+/// The session that is resumed.
 pub(super) struct Taken<'a> {
-    /// Its id.
+    /// The session's id.
     pub(super) id: &'a str,
     /// The agent in its jail.
     pub(super) worker: &'a AgentId,
-    /// Whether it speaks under a name of its own, so that all tasks of that name are its past.
+    /// Whether the session speaks under a name of its own, so that all tasks of that name are its past.
     pub(super) has_own_name: bool,
 }
 
-/// Reads the past of a session, and has it go on with its latest turn.
+/// Reads the past of a session, and has the session continue its latest turn.
 ///
 /// # Errors
-/// When the daemon does not say.
+/// When the daemon does not answer.
 pub(super) async fn past(session: &mut Session, taken: &Taken<'_>) -> Result<Past, CliError> {
     let place = session.place();
     let tasks = turns(&place, taken).await?;
     let goes_on = |it: &&wire::Task| !is_over(it) || it.session.as_ref().is_some_and(|it| it.goes_on);
     session.goes_on_with = tasks.iter().rev().find(goes_on).map(|it| it.id.clone());
     let (mut room, mut told) = (ACP_JAILED_PAST_BYTES_MAX, Vec::new());
-    // The newest first: of the oldest turns of a long session the words alone are repeated.
+    // The newest turns first: of the oldest turns of a long session only the words are repeated.
     for task in tasks.iter().rev() {
         let kept = if room > 0 { kept(&place, task, taken.worker).await? } else { Vec::new() };
         room = room.saturating_sub(kept.iter().map(|it| it.to_string().len()).sum());

@@ -48,7 +48,7 @@ pub(super) async fn offer(client: &Client, editor: &ToEditor, task: &wire::Task)
     if text.is_empty() { tell(editor, task).await } else { editor.tell(&text).await }
 }
 
-/// Tells which changes can be taken in, and how.
+/// Tells the person which changes can be applied, and by which commands.
 pub(super) async fn tell(editor: &ToEditor, task: &wire::Task) {
     let text = changes::of_task(task);
     if !text.is_empty() {
@@ -60,7 +60,7 @@ fn id(task: &wire::Task) -> String {
     format!("provost-apply-{}", task.id)
 }
 
-/// The question as a call of a tool: its files, and as much of their differences as is read in a dialog.
+/// Returns the question as a tool call: its files, and as much of their differences as a person reads in a dialog.
 fn called(task: &wire::Task, files: &[&wire::Previewed]) -> Value {
     let mut text = String::new();
     let mut left_out = 0;
@@ -101,7 +101,7 @@ fn called(task: &wire::Task, files: &[&wire::Previewed]) -> Value {
     })
 }
 
-/// Writes the changes; returns the status of the call, and a text for the person. Waits for the approval, where a rule requires one.
+/// Writes the changes; returns the status of the call, and a text for the person. Waits for the approval, if a rule requires one.
 async fn apply(client: &Client, editor: &ToEditor, of_task: &wire::OfTask) -> (&'static str, String) {
     let mut done = client.apply_task(of_task).await;
     if let Ok(it) = &done
@@ -151,7 +151,7 @@ async fn answered(client: &Client, approval: u64) -> Result<(), ClientError> {
     Ok(())
 }
 
-/// Whether an event is about an approval.
+/// Checks whether an event is about an approval.
 fn is_about(event: &Value, approval: u64) -> bool {
     let kind = event["kind"].as_object().and_then(|it| it.iter().next());
     kind.is_some_and(|(name, it)| name.starts_with("approval_") && it["approval"] == approval)

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use provost_base::{AgentId, acp, visible, visible_name};
 
-/// The agent's own updates that an editor is shown. Modes and options are not the editor's to change.
+/// The agent's own updates that an editor gets. Modes and options are missing, since the editor cannot change them.
 const SHOWN: [&str; 7] = [
     "agent_message_chunk",
     "agent_thought_chunk",
@@ -20,9 +20,9 @@ const SHOWN: [&str; 7] = [
 /// Reads the lines of a task's output.
 pub(super) struct Output {
     worker: AgentId,
-    /// The beginning of a line whose end has not come.
+    /// The beginning of a line whose end has not come yet.
     rest: String,
-    /// The folder of the copy in which the agent works, once that is known, and the session's folder in the editor.
+    /// The folder of the copy in which the agent works, and the session's folder in the editor; `None` until the first is known.
     folders: Option<(String, String)>,
 }
 
@@ -31,17 +31,17 @@ impl Output {
         Self { worker, rest: String::new(), folders: None }
     }
 
-    /// Whether it is known where the agent works.
+    /// Checks whether the folder in which the agent works is known.
     pub(super) fn knows_folder(&self) -> bool {
         self.folders.is_some()
     }
 
-    /// Sets the folders: the agent names files by their path in its copy, the editor by that in its own folder.
+    /// Sets the folders: the agent names files by their paths in its copy, the editor by their paths in its own folder.
     pub(super) fn works_in(&mut self, copy: &str, folder: &Path) {
         self.folders = Some((copy.to_owned(), folder.display().to_string()));
     }
 
-    /// The updates in another piece of the output.
+    /// Returns the updates in the next piece of the output.
     pub(super) fn read(&mut self, piece: &str) -> Vec<Value> {
         self.rest.push_str(piece);
         let whole = self.rest.rfind('\n').map_or(0, |it| it + 1);
@@ -51,7 +51,7 @@ impl Output {
         values.filter_map(|it| self.update(it)).collect()
     }
 
-    /// Returns the update for the editor in a line of the output; `None` for a line that it is not shown.
+    /// Returns the update for the editor in a line of the output; `None` for a line that the editor does not get.
     pub(super) fn update(&self, line: Value) -> Option<Value> {
         if let Some(what) = line["provost"].as_str() {
             return self.of_daemon(what, &line);
@@ -86,7 +86,7 @@ impl Output {
     }
 }
 
-/// Makes an update with words of Provost among the agent's.
+/// Makes an update with words of Provost, as if the agent had said them.
 pub(super) fn told(text: &str) -> Value {
     let text = format!("\n\n{}\n\n", text.trim());
     json!({ "sessionUpdate": "agent_message_chunk", "content": { "type": "text", "text": text } })

@@ -5,7 +5,7 @@ use serde_json::Value;
 /// Returns the words of a prompt: its texts, its attached contents, and the names of its links.
 ///
 /// # Errors
-/// The reason why it cannot be put into words.
+/// The reason why the prompt cannot be put into words.
 pub(super) fn words(prompt: &Value) -> Result<String, &'static str> {
     let blocks = prompt.as_array().ok_or("prompt is a list of blocks of content")?;
     let parts: Vec<String> = blocks.iter().map(block).collect::<Result<_, _>>()?;
@@ -33,7 +33,7 @@ fn block(block: &Value) -> Result<String, &'static str> {
     }
 }
 
-/// A text between fences that are longer than any in it.
+/// Returns a text between fences that are longer than any fence in it.
 pub(super) fn fenced(text: &str) -> String {
     let longest = text.split(|it| it != '`').map(str::len).max().unwrap_or_default();
     let fence = "`".repeat(longest.max(2) + 1);

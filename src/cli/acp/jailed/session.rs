@@ -23,7 +23,7 @@ pub(super) struct Session {
     gone: EditorGone,
     /// The servers that the editor has named for the session.
     servers: Vec<String>,
-    /// The task with whose session the next turn goes on.
+    /// The task whose session the next turn continues; `None` before the first turn.
     pub(super) goes_on_with: Option<String>,
     /// The turn that is under way.
     pub(super) running: Option<Running>,
@@ -33,34 +33,35 @@ pub(super) struct Session {
 pub(super) struct Running {
     /// The id of the editor's request.
     pub(super) asked_by: Option<Id>,
-    /// Has the turn cancelled.
+    /// Ends the turn from outside; `None` once it was used.
     pub(super) stop: Option<oneshot::Sender<Stop>>,
 }
 
-/// How a turn is ended from outside.
+/// The way in which a turn is ended from outside.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Stop {
-    /// Its task is cancelled.
+    /// The turn's task is cancelled.
     Cancel,
-    /// Its task goes on, and is not watched any more.
+    /// The turn's task goes on, and this program no longer watches it.
     Leave,
 }
 
-/// Where a session works.
+/// The repository and the folder of a session.
 #[derive(Clone)]
 pub(super) struct Place {
     pub(super) client: Client,
     /// The session's folder, as the editor has named it.
     pub(super) folder: PathBuf,
-    /// The same relative to the workspace; `None` for the workspace itself.
+    /// The session's folder relative to the workspace; `None` for the workspace itself.
     pub(super) working_dir: Option<String>,
 }
 
 impl Session {
-    /// Finds the repository of a folder for the session with this id, starts its daemon if none runs, and makes sure that the agent is one of its own.
+    /// Finds the repository of a folder for the session with this id, starts its daemon if none runs, and makes sure that the agent is a
+    /// worker of that daemon.
     ///
     /// # Errors
-    /// Why no session can begin there.
+    /// The reason why no session can begin there.
     pub(super) async fn begin(
         served: Arc<Served>,
         (id, folder): (String, PathBuf),
@@ -96,12 +97,12 @@ impl Session {
         self.running.is_some()
     }
 
-    /// Whether its turn was asked for by the request with this id.
+    /// Checks whether the request with this id has asked for the running turn.
     pub(super) fn is_asked_by(&self, id: &Id) -> bool {
         self.running.as_ref().is_some_and(|it| it.asked_by.as_ref() == Some(id))
     }
 
-    /// Returns a notice that the first turn shows.
+    /// Takes the notice that the first turn shows.
     pub(super) fn take_notice(&mut self) -> Option<String> {
         let servers = std::mem::take(&mut self.servers);
         (!servers.is_empty()).then(|| {
@@ -109,12 +110,12 @@ impl Session {
         })
     }
 
-    /// Cancels its turn.
+    /// Cancels the running turn.
     pub(super) fn stop(&mut self) {
         self.end(Stop::Cancel);
     }
 
-    /// Lets the task of its turn go on without the editor.
+    /// Lets the task of the running turn go on without the editor.
     pub(super) fn leave_alone(&mut self) {
         self.end(Stop::Leave);
     }
@@ -125,13 +126,13 @@ impl Session {
         }
     }
 
-    /// Whether its turn ends when the editor goes.
+    /// Checks whether the running turn ends when the editor goes.
     pub(super) fn ends_with_editor(&self) -> bool {
         self.gone == EditorGone::Cancel
     }
 }
 
-/// Returns the fate of a turn when its editor goes, by the agent's entry.
+/// Returns what happens to a turn when its editor goes, by the agent's entry.
 fn editor_gone(here: &RepoContext, worker: &AgentId) -> Result<EditorGone, CliError> {
     let config = here.config(None)?.config;
     let Some(entry) = config.workers.get(worker) else {
@@ -148,7 +149,7 @@ fn shown(here: &RepoContext) -> String {
     crate::out::one_line(&here.places.root.display().to_string(), 400)
 }
 
-/// A folder relative to the workspace; `None` for the workspace itself.
+/// Returns a folder relative to the workspace; `None` for the workspace itself.
 fn below(folder: &Path, root: &Path) -> Result<Option<String>, CliError> {
     let wrong = |why: String| {
         CliError::of(format!("no session can work in {}", folder.display())).because(why).next(

@@ -17,7 +17,7 @@ use provost_base::limits::ACP_JAILED_LATE_MS;
 use provost_base::{AgentId, acp, task_command};
 use provost_client::Client;
 
-/// How long one question to the daemon waits for news, in milliseconds.
+/// How long one request to the daemon waits for changes, in milliseconds.
 const WAIT_MS: u64 = 10_000;
 
 /// The reasons for the end of a turn. ACP v1, `StopReason`.
@@ -25,20 +25,20 @@ const OVER: &str = "end_turn";
 const CANCELLED: &str = "cancelled";
 const REFUSED: &str = "refusal";
 
-/// A turn that is to be carried out.
+/// A turn, before it is carried out.
 pub(super) struct Turn {
     pub(super) served: Arc<Served>,
     pub(super) editor: ToEditor,
     pub(super) place: Place,
     /// What is to be told first.
     pub(super) notice: Option<String>,
-    /// The task whose session is gone on with.
+    /// The task whose session the turn continues.
     pub(super) continues: Option<String>,
     pub(super) words: String,
     pub(super) stopped: oneshot::Receiver<Stop>,
 }
 
-/// The way of a turn to its editor.
+/// The connection of a turn to its editor.
 #[derive(Clone)]
 pub(super) struct ToEditor {
     pub(super) session: String,
@@ -48,7 +48,7 @@ pub(super) struct ToEditor {
 
 impl ToEditor {
     pub(super) async fn show(&self, update: &Value) {
-        // An editor that does not read is not written to without end.
+        // Waits for an editor that does not read, so that the queue stays bounded.
         while !self.outlet.has_room(UNREAD_MAX) {
             self.outlet.moves().await;
         }
@@ -61,7 +61,7 @@ impl ToEditor {
         self.show(&told(&out::plain(text))).await;
     }
 
-    /// Asks for permission; the option that was chosen, `None` where none was.
+    /// Asks for permission; returns the chosen option, `None` if none was chosen.
     pub(super) async fn ask(&self, call: &Value, options: &Value) -> Option<String> {
         let (answer, answered) = oneshot::channel();
         let params = json!({ "sessionId": self.session, "toolCall": call, "options": options });
@@ -72,7 +72,7 @@ impl ToEditor {
 }
 
 impl Turn {
-    /// Carries it out; returns the reason why it has ended, and the task that the next turn continues.
+    /// Carries the turn out; returns the reason for its end, and the task that the next turn continues.
     pub(super) async fn carry_out(mut self) -> (Result<&'static str, CliError>, Option<String>) {
         if let Some(notice) = self.notice.take() {
             self.editor.tell(&notice).await;
@@ -104,7 +104,7 @@ impl Turn {
             // A continued task works in the directory of the earlier one.
             working_dir: self.place.working_dir.clone().filter(|_| self.continues.is_none()),
             continues: self.continues.clone(),
-            // An editor that takes the session up finds its turns by this.
+            // An editor that resumes the session finds its turns by this member.
             context: Some(json!({ acp::EDITOR_SESSION: self.editor.session })),
             ..wire::Delegate::default()
         }
@@ -186,7 +186,7 @@ impl<'a> Watched<'a> {
         Self { task, editor, place, output: Output::of(worker.clone()), read: 0 }
     }
 
-    /// Shows what its agent says, until the task is over and it is known what it has changed.
+    /// Shows the agent's updates, until the task is over and its changes are known.
     async fn run(&mut self) -> Result<wire::Task, CliError> {
         let mut task = self.look(None, 0).await?;
         loop {
@@ -241,7 +241,7 @@ impl<'a> Watched<'a> {
     }
 }
 
-/// Tells the person of each request of the task's agent that waits for an approval. An answer in the editor would prove nothing.
+/// Tells the person about each request of the task's agent that waits for an approval. An answer in the editor would prove nothing.
 async fn tell_of_questions(client: &Client, task: &str, editor: &ToEditor) {
     let Ok(about) = client.about().await else { return };
     let Ok(mut events) = client.event_stream(about.journal_seq).await else { return };

@@ -14,8 +14,8 @@ pub(super) const PRESET: Preset = Preset {
         args: &[],
         model_args: &[],
         model_in: None,
-        // It reads its address from its configuration alone. Its own sandbox fails inside of a jail, where no further user
-        // namespace can be made.
+        // Codex reads its address only from its configuration. Its own sandbox fails inside of a jail, where no further
+        // user namespace can be made.
         shell: Some(
             "mkdir -p \"$HOME/.codex\" && { [ -z \"$DEVIT_MODEL_USED\" ] || printf 'model = \"%s\"\\n' \"$DEVIT_MODEL_USED\"; \
              printf '%s\\n' 'model_provider = \"provost\"' 'sandbox_mode = \"danger-full-access\"' \
@@ -45,7 +45,7 @@ pub(super) const PRESET: Preset = Preset {
         sign_in: None,
     }),
     works: Mode::named("agent-full-access"),
-    // What would leave its sandbox is asked for; in a jail, where that sandbox cannot be made, all is.
+    // Codex asks about every action that would leave its sandbox; in a jail, where that sandbox cannot be made, it asks about all.
     asks: Some(Mode::named("read-only")),
     access: &[
         Access {

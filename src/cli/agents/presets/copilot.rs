@@ -58,5 +58,5 @@ pub(super) const PRESET: Preset = Preset {
     }],
 };
 
-/// Its modes have whole addresses as names.
+/// The agent mode. Copilot names its modes by whole addresses.
 const AGENT: &str = "https://agentclientprotocol.com/protocol/session-modes#agent";

@@ -22,7 +22,7 @@ pub(super) const CURSOR: Preset = Preset {
     },
     one_shot: None,
     works: Mode { id: None, env: &[], args: &[] },
-    // Its lists of allowed actions are a file of its own.
+    // Cursor keeps its lists of allowed actions in a file of its own.
     asks: None,
     access: &[Access {
         secret: "cursor",

@@ -3,7 +3,7 @@
 use super::{Access, Form, Mode, Preset, Tried};
 use provost_config::Reader;
 
-/// It takes no key without a setting that says so.
+/// Gemini CLI accepts a key only if a setting selects that.
 const SETTINGS: &str = "mkdir -p \"$HOME/.gemini\" && printf %s '{\"security\":{\"auth\":{\"selectedType\":\"gemini-api-key\"}},\
      \"privacy\":{\"usageStatisticsEnabled\":false},\"general\":{\"enableAutoUpdate\":false},\
      \"telemetry\":{\"enabled\":false}}' > \"$HOME/.gemini/settings.json\" && exec \"$@\"";

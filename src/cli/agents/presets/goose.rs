@@ -20,7 +20,7 @@ pub(super) const PRESET: Preset = Preset {
         sign_in: None,
     },
     one_shot: None,
-    // It begins in the mode of the variable; the session's is the one that is watched.
+    // Goose begins in the mode of the variable; the daemon watches the session's mode.
     works: Mode { id: Some("auto"), env: &[("GOOSE_MODE", "auto")], args: &[] },
     asks: Some(Mode { id: Some("approve"), env: &[("GOOSE_MODE", "approve")], args: &[] }),
     access: &[Access {
@@ -28,7 +28,7 @@ pub(super) const PRESET: Preset = Preset {
         title: "a key of OpenAI's API",
         variables: &["OPENAI_API_KEY"],
         login: None,
-        // It adds the version to the address itself.
+        // Goose itself adds the version to the address.
         upstream: "https://api.openai.com",
         header: "authorization",
         prefix: BEARER,

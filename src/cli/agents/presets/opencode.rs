@@ -15,7 +15,7 @@ const QUIET: &[(&str, &str)] = &[
     ("OPENCODE_DISABLE_DEFAULT_PLUGINS", "1"),
     ("OPENCODE_DISABLE_LSP_DOWNLOAD", "1"),
     ("OPENCODE_DISABLE_MODELS_FETCH", "1"),
-    // A stand-in lies where the jail keeps a setting from being made, and stops it; one that is there could name another address.
+    // The jail's stand-in for the missing setting would stop OpenCode, and an existing setting could name another address.
     ("OPENCODE_DISABLE_PROJECT_CONFIG", "1"),
     ("OPENCODE_DISABLE_SHARE", "1"),
 ];
@@ -50,7 +50,7 @@ pub(super) const PRESET: Preset = Preset {
         env: QUIET,
         sign_in: None,
     }),
-    // It allows everything unless it is told otherwise, in each of its modes.
+    // OpenCode allows everything in each of its modes, unless this variable forbids it.
     works: Mode { id: Some("build"), env: &[("OPENCODE_PERMISSION", "{\"*\":\"allow\"}")], args: &[] },
     asks: Some(Mode {
         id: Some("build"),

@@ -171,7 +171,7 @@ enum Writes {
     Line,
 }
 
-/// Functions that write: each with the names one of which must stand before its dot, and with the arguments that it writes.
+/// Functions that write: each with the names that may stand before its dot, and with the arguments that it writes.
 const FUNCTIONS: &[(&str, &[&str], Writes)] = &[
     ("writeFileSync", &[], Writes::First),
     ("writeFile", &[], Writes::First),

@@ -81,9 +81,9 @@ const WRITE_IN_PLACE: &[(&str, &[&str])] = &[
 /// Programs that write the files they are given, and all files where they are given none.
 struct Formatter {
     name: &'static str,
-    /// Words, one of which must come first; empty if the program needs none.
+    /// Words; the command line must begin with one of them, unless this is empty.
     verbs: &'static [&'static str],
-    /// Options, one of which must be given; empty if the program needs none.
+    /// Options; the command line must have one of them, unless this is empty.
     only_with: &'static [&'static str],
     /// Options with which they write nothing.
     not_with: &'static [&'static str],

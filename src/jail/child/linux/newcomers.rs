@@ -1,6 +1,6 @@
-//! Folders in which the kernel reports new entries at once, so that a new repository is found before the
-//! next walk reaches it. This helps the walks and does not replace them: a user has a limited number of such
-//! watches, of which this takes a small part, and folders without a watch are walked.
+//! Folders in which the kernel reports new entries at once, so that a new repository is found before the next walk
+//! reaches it. This helps the walks and does not replace them: a user has a limited number of such watches; this takes
+//! a small part of them, and folders without a watch are walked.
 #![forbid(unsafe_code)]
 
 use std::collections::BTreeMap;

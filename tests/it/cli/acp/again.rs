@@ -15,7 +15,7 @@ fn load(world: &World, session: &str) -> Value {
     json!({ "sessionId": session, "cwd": world.repo(), "mcpServers": [] })
 }
 
-/// What an editor died in the middle of is written on by the next one, in the same session.
+/// If an editor dies in the middle of a session, the next editor continues the session.
 #[test]
 fn an_editor_that_comes_back_writes_on_in_the_session_that_another_one_has_begun() {
     let world = world();

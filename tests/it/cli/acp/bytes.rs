@@ -1,4 +1,4 @@
-//! What is none of Provost's business passes to the byte, in order.
+//! Messages that Provost does not judge pass to the byte, in order.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! What an agent writes is held for its session before it is allowed to, and what others hold is refused.
+//! An agent's writes are locked for its session before they are allowed, and a write to a place that another agent holds is refused.
 
 use serde_json::{Value, json};
 

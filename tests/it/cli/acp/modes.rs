@@ -10,7 +10,7 @@ use crate::support::waits::until_some;
 
 const PERMISSION: &str = "when.action = [\"permission\"]";
 
-/// What an agent says that has set its mode.
+/// Returns the update of an agent that has set its mode.
 fn told(how: &str, mode: &str) -> String {
     let update = match how {
         "own-options" => json!({

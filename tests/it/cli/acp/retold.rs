@@ -1,5 +1,5 @@
-//! What an editor is told of a session that it takes up: words, calls with their last state and plans, in order, also after the daemon was
-//! killed; and none of it to another agent.
+//! An editor that resumes a session gets its words, its calls with their last state, and its plans, in order, also after the daemon was
+//! killed; another agent gets none of it.
 
 use std::fs;
 
@@ -26,7 +26,7 @@ fn load(editor: &mut Editor, world: &World, session: &str) -> Value {
     editor.call("session/load", &json!({ "sessionId": session, "cwd": world.repo(), "mcpServers": [] }))
 }
 
-/// What an editor is told of a session until the answer to its request to load it.
+/// Returns the updates of a session that an editor gets before the answer to its request to load it.
 #[track_caller]
 fn told(editor: &mut Editor, world: &World, session: &str) -> Vec<Value> {
     editor.seen.clear();

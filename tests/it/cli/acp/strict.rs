@@ -1,4 +1,4 @@
-//! What an agent says in two ways: of members, ids, options and places that contradict each other the strictest counts, or none.
+//! Messages that can be read in two ways: if members, ids, options and places contradict each other, the strictest reading counts, or none.
 
 use serde_json::{Value, json};
 

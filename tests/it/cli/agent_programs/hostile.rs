@@ -18,7 +18,7 @@ fn script(world: &World, path: &Path, lines: &str) {
     std::fs::set_permissions(path, Permissions::from_mode(0o755)).unwrap();
 }
 
-/// What an entry for this program would show to the jail.
+/// Returns the paths that an entry for this program would show to the jail.
 fn shown(world: &World, server: &Server, path: &Path) -> Vec<String> {
     let more = ["--dry-run", "--json", "--program", path.to_str().unwrap()];
     let entry: Value = serde_json::from_str(&ok(&add(world, server, "claude", &more))).unwrap();

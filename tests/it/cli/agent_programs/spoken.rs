@@ -134,7 +134,7 @@ fn one_task_where_it_is_asked_for_or_the_adapter_is_not_there() {
     assert!(!settings(&world).exists(), "nothing was written");
 }
 
-/// What the stand-in does, the words about it, and the next step.
+/// The behaviour of the stand-in, the words about it, and the next step.
 const FAILURES: [(&str, &str, &str); 7] = [
     ("v2", "it speaks version 2 of ACP", "speaks version 1 of ACP too"),
     ("no-way", "it wants to be signed in", "it found no key that it takes"),
@@ -164,7 +164,7 @@ fn each_failure_is_explained_with_the_next_step() {
     }
 }
 
-/// What programs write before they end, and the next step: a row of the table each.
+/// The last words of programs before they end, and the next step: a row of the table each.
 const LAST_WORDS: [(&str, &str, &str); 12] = [
     ("expired", "Your access token has expired, please sign in again", "log in again outside of the jail"),
     ("login", "Error: login required: run `program login`", "it found no key that it takes"),
@@ -197,7 +197,7 @@ fn last_words_of_programs_are_explained_with_the_next_step() {
     }
 }
 
-/// A Node that is older than the package asks for is told when the program is added, and after a failure.
+/// `agent add` reports a Node that is older than the package requires, and `agent try` does after a failure.
 #[test]
 fn a_node_that_is_too_old_is_told() {
     let world = world();

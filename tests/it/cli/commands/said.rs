@@ -1,5 +1,5 @@
-//! What commands say: sentences instead of records, times of one clock, exit codes that mean something, and errors that name
-//! their subject.
+//! The output of commands: sentences instead of records, times of one clock, exit codes that mean something, and errors that
+//! name their subject.
 
 use super::*;
 

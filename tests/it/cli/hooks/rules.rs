@@ -1,4 +1,4 @@
-//! Which hooks are owed: the rules, by script.
+//! The rules by which hooks are owed, as scripts.
 
 use std::sync::Arc;
 

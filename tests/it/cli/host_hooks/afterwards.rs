@@ -1,5 +1,5 @@
-//! What is looked at after a shell command of Codex and Cursor, and at the next words of a person. What Codex
-//! says was recorded with Codex 0.169; what Cursor says is as its documentation has it.
+//! The comparison of files after a shell command of Codex and Cursor, and at the next words of a person. Codex'
+//! messages were recorded with Codex 0.169; Cursor's follow its documentation.
 
 use std::fs;
 use std::path::PathBuf;
@@ -32,7 +32,7 @@ fn codex(world: &World, name: &str) -> Value {
     recorded(world, &format!("codex/{name}"))
 }
 
-/// What Codex passes on to its model: it takes no answer that has anything else in it.
+/// Returns the text that Codex passes on to its model; Codex accepts no answer with any other member.
 #[track_caller]
 fn told_by_codex(world: &World, told: &Value) -> String {
     let event = told["hook_event_name"].as_str().unwrap();

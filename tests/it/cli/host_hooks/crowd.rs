@@ -34,7 +34,7 @@ fn function(number: usize) -> String {
     format!("export function f{number}(a: number): number {{ return a }}")
 }
 
-/// What a session's host tells of a write to the function of a number.
+/// Returns the message of a session's host about a write to the function with this number.
 fn write(world: &World, session: usize, number: usize) -> Value {
     let mut told = recorded(world, "claude/edit");
     told["session_id"] = json!(session_id(session));

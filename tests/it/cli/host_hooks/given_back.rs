@@ -1,5 +1,6 @@
-//! What ends a lock or a lease by itself: the commit of the file also where a refusal advised to wait, where a filter writes
-//! the file, in a repository within the repository, and where git's refs are in tables; and the host in whose shell it was taken.
+//! Events that end a lock or a lease by themselves: the commit of the file, also after a refusal with the advice to wait, if a
+//! filter writes the file, in a repository within the repository, and if git's refs are in tables; and the end of the host in
+//! whose shell the lock was taken.
 
 use std::fs;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! What an agent writes is its own for a while: nobody has to remember a lock.
+//! An agent holds for a while the symbols that it writes: no model has to remember a lock.
 
 use std::fs;
 
@@ -43,7 +43,7 @@ fn edit(world: &World, old: &str, new: &str) -> Value {
     told
 }
 
-/// What is held, and by whom.
+/// Returns the held symbols, each with its holder.
 pub(super) fn held(world: &World) -> Vec<String> {
     let locks = world.done("x", &["lock", "list"])["locks"].clone();
     let line = |it: &Value| format!("{} {}", it["symbol"].as_str().unwrap(), it["holder"].as_str().unwrap());
@@ -229,7 +229,7 @@ fn a_lease_that_its_holder_asks_for_is_a_lock_and_announcements_and_silence_are_
     assert!(!held(&world).iter().any(|it| it.contains("logout")), "{:?}", held(&world));
 }
 
-/// What a hook tells a model without refusing.
+/// Returns the text that a hook gives a model without a refusal.
 pub(super) fn told_by(world: &World, host: &str, event: &str, told: &Value) -> String {
     let output = world.call(host, event, told);
     assert!(output.status.success(), "{output:?}");

@@ -8,7 +8,7 @@ use crate::support::host_hooks::recorded;
 
 const CLAUDE: &str = "claude-2b64a1f3c001";
 
-/// What Claude Code tells its hook for an event of this session.
+/// Returns the message that Claude Code sends its hook for an event of this session.
 fn event(world: &World, name: &str) -> Value {
     let mut told = recorded(world, "claude/session_start");
     told["hook_event_name"] = json!(name);

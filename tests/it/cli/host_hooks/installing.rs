@@ -1,4 +1,4 @@
-//! Hooks in the configuration of hosts: put in, told of and taken out, with whatever else stands there.
+//! Hooks in the configuration of hosts: added, reported and removed, while all other settings stay.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
@@ -29,7 +29,7 @@ pub(super) fn refused(world: &World, args: &[&str]) -> String {
     said
 }
 
-/// Files of somebody else, as people write them.
+/// Files of other programs, as people write them.
 const THEIRS: [&str; 9] = [
     "",
     "{}",

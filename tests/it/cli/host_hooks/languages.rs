@@ -39,7 +39,7 @@ fn edit(world: &World, file: &str, old: &str, new: &str) -> Value {
     told
 }
 
-/// What is held in a file.
+/// Returns the held symbols of a file.
 fn held(world: &World, file: &str) -> Vec<String> {
     let locks = world.done("x", &["lock", "list"])["locks"].clone();
     let symbols = locks.as_array().unwrap().iter().map(|it| it["symbol"].as_str().unwrap().to_owned());

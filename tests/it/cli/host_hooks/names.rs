@@ -11,7 +11,7 @@ use crate::support::{World, eventually};
 
 const SESSION: &str = "5f0c9b1e-7a52-4c1d-9d0e-2b64a1f3c001";
 
-/// What a command in a shell of a host holds a lock as.
+/// Returns the name under which a command in a host's shell takes a lock.
 fn locks_as(world: &World, environment: &[(&str, &str)]) -> String {
     let mut lock = world.command(&["lock", "src/auth.ts:logout", "--json"]);
     let done = lock.envs(environment.iter().copied()).output().unwrap();
@@ -168,7 +168,7 @@ fn where_nobody_sits_the_wait_is_short_and_the_answer_says_so() {
     assert!(decision["message"].as_str().unwrap().contains("no person sits at this host"), "{decision}");
 }
 
-/// Calls of a host over HTTP, of which nobody has said a name.
+/// Calls of a host over HTTP that has given no name.
 struct OverHttp<'a>(&'a World);
 
 impl OverHttp<'_> {

@@ -1,4 +1,4 @@
-//! What a hook makes of what no host should say, and of a daemon that is not there.
+//! A hook's answers to messages that no host should send, and without a daemon.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::{command_of, finish, recorded, start, world};
 use crate::support::{World, eventually};
 
-/// The exit code and the reason of a refusal, whatever the host was told.
+/// The exit code and the reason of a refusal, for any message to the host.
 fn said(world: &World, host: &str, event: &str, input: &[u8]) -> (i32, String) {
     let output = finish(start(world, &command_of(world, host, event), &world.repo()), input);
     let text = if output.stdout.is_empty() { output.stderr } else { output.stdout };

@@ -50,7 +50,7 @@ impl Codex {
         (script, number().unwrap())
     }
 
-    /// The process in the background: it calls the hooks that it is told.
+    /// The process in the background: it calls the hooks of its orders.
     fn server(&self, world: &World) -> Running {
         let like = world.command(&[]);
         let mut server = Command::new("setsid");
@@ -89,7 +89,7 @@ fn opened(world: &World, session: &str) -> Value {
     told
 }
 
-/// What a session writes is another file than what the others write.
+/// Has a session write a file that no other session writes.
 fn in_a_file(mut told: Value, file: &str) -> Value {
     let text = format!("*** Begin Patch\n*** Add File: {file}\n+x\n*** End Patch");
     told["tool_input"]["command"] = json!(text);

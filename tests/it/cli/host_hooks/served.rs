@@ -47,7 +47,7 @@ impl Host {
         (said["status"].as_u64().unwrap(), said["body"].as_str().unwrap().to_owned())
     }
 
-    /// What the hook of an event answers.
+    /// Returns the answer of the hook of an event.
     #[track_caller]
     pub(super) fn call(&mut self, event: &str, told: &Value) -> Value {
         let (status, body) = self.send(&json!({ "event": event, "told": told }));
@@ -111,7 +111,7 @@ fn type_of(world: &World, event: &str) -> String {
     hooks(world)["hooks"][event][0]["hooks"][0]["type"].as_str().unwrap_or("none").to_owned()
 }
 
-/// What the command says to the same message, as Claude Code has it called.
+/// Returns the command's answer to the same message, called as Claude Code calls it.
 fn by_command(world: &World, event: &str, told: &str) -> Value {
     let mut command = world.command(&["hook", "run", "claude", event]);
     let child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -217,7 +217,7 @@ fn messages_reach_a_session_over_http_and_a_subagent_whose_turn_ends_once() {
     assert!(said["reason"].as_str().unwrap().contains("a third"), "{said}");
 }
 
-/// A session that waits for its person is told of at once, and no longer than it waits.
+/// A session that waits for its person is shown at once, and only as long as it waits.
 #[test]
 fn a_notification_over_http_says_at_once_who_needs_its_person() {
     let world = world("");

@@ -1,5 +1,5 @@
-//! What a shell command spoils of others': files that are removed, large ones, those of other work trees, and those that are held
-//! only since the command runs.
+//! Damage by a shell command to other agents' files: removed files, large ones, files of other work trees, and files that are
+//! held only since the command runs.
 
 use std::fs;
 
@@ -33,7 +33,7 @@ fn before(world: &World) -> Value {
     told(world, "make")
 }
 
-/// What the model hears when the command has ended.
+/// Returns the text that the model gets when the command has ended.
 fn after(world: &World) -> String {
     let mut after = before(world);
     after["hook_event_name"] = json!("PostToolUse");

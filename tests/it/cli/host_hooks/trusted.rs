@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::world;
 use crate::support::World;
 
-/// What Codex 0.169 keeps of a hook that was trusted.
+/// Returns the digest that Codex 0.169 keeps of a trusted hook.
 fn digest_of(event: &str, group: &Value) -> String {
     let hook = &group["hooks"][0];
     let mut members = vec![

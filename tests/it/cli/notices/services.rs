@@ -1,4 +1,4 @@
-//! What ntfy, Slack, Discord and Mattermost are sent, also where an agent's words are hostile.
+//! The messages for ntfy, Slack, Discord and Mattermost, also with hostile words of an agent.
 
 use serde_json::json;
 

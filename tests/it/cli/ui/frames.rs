@@ -1,4 +1,4 @@
-//! What is drawn, as text beside this file; `UPDATE=1` writes it again.
+//! The drawn screens, as text beside this file; `UPDATE=1` writes it again.
 
 use std::fs;
 

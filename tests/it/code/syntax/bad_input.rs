@@ -1,5 +1,5 @@
-//! What people and their editors do to files, in every language: long lines, deep nesting, other encodings and line ends, names that
-//! are there twice, conditions of the compiler, files that include themselves and each other, and what takes too long.
+//! Bad input in every language, as people and their editors make it: long lines, deep nesting, other encodings and line ends, names
+//! that are there twice, conditions of the compiler, files that include themselves and each other, and files that take too long.
 
 use std::fmt::Write as _;
 use std::sync::atomic::AtomicBool;
@@ -144,7 +144,7 @@ fn line_ends_tabs_and_the_mark_at_the_beginning_make_no_difference_in_any_langua
     }
 }
 
-/// What an edit touches.
+/// Returns the symbols that an edit touches.
 fn touches(language: Language, old: &str, new: &str) -> Vec<String> {
     let [before, after] = [old, new].map(|it| reading_of(language, it));
     let old = Version { reading: &before, bytes: old.as_bytes() };

@@ -309,7 +309,7 @@ fn macros_and_conditions_that_the_grammar_does_not_know_are_read_around() {
     }
 }
 
-/// What is left is said, and what lies beside it is known.
+/// The reading says that it is incomplete, and knows the symbols beside the unreadable part.
 #[test]
 fn what_cannot_be_read_says_so_and_leaves_the_rest() {
     let reading =

@@ -1,4 +1,4 @@
-//! Who calls whom.
+//! Callers and callees within a file.
 
 use provost::syntax::{Form, Language, Reading, Receiver, Target};
 

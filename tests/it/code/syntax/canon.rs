@@ -1,4 +1,4 @@
-//! What makes two signatures the same: nothing that a formatter does, and everything that a caller would notice.
+//! Equality of signatures: a formatter changes nothing, and everything counts that a caller would notice.
 
 use proptest::prelude::*;
 use provost::syntax::{Language, Signature};

@@ -1,5 +1,5 @@
-//! What nobody writes by accident: it is read as far as that makes sense, it says so, and it costs no stack,
-//! no endless time and no endless memory.
+//! Hostile input: it is read as far as that makes sense, the reading says so, and it costs no stack, no endless time
+//! and no endless memory.
 
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
@@ -249,7 +249,7 @@ proptest! {
     }
 }
 
-/// What programs are made of, and what breaks them.
+/// Pieces of programs, and pieces that break them.
 const PIECES: &[&str] = &[
     "function f(",
     "a: number",

@@ -1,4 +1,4 @@
-//! What ties files to each other: imports and exports, as they are written.
+//! Imports and exports, which tie files to each other, as they are written.
 
 use provost::syntax::{Exported, ImportForm, Imported, Language, Reading};
 

@@ -2,22 +2,22 @@
 
 use provost::syntax::Language;
 
-/// What is peculiar to a language in a file that is wrong in some way.
+/// The peculiarities of a language, to make a file that is wrong in some way.
 pub(super) struct Sample {
     pub(super) language: Language,
-    /// What stands before all code.
+    /// The text before all code.
     pub(super) begin: &'static str,
-    /// What stands before the function.
+    /// The text before the function.
     pub(super) head: &'static str,
     /// A function that says 40.
     pub(super) function: &'static str,
-    /// What stands behind it.
+    /// The text after the function.
     pub(super) tail: &'static str,
     /// The function's path.
     pub(super) path: &'static str,
-    /// What begins a comment of one line.
+    /// The beginning of a comment of one line.
     pub(super) comment: &'static str,
-    /// What may stand in itself: how it begins, and how it ends.
+    /// A form that nests in itself: its beginning and its end.
     pub(super) nested: (&'static str, &'static str),
     /// A type in a type: before all, each beginning, the innermost one, each end, behind all.
     pub(super) types: Option<[&'static str; 5]>,

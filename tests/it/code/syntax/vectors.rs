@@ -1,5 +1,5 @@
-//! What wit's daemon said about the same files, answer by answer. Where we say something else we say it on
-//! purpose: each such place is listed with what we say and why, and the list has no entry that does not
+//! The answers of wit's daemon about the same files, answer by answer. Where Provost's answer differs, it differs on
+//! purpose: each such place is listed with Provost's answer and the reason, and the list has no entry that does not
 //! differ.
 
 use std::collections::{BTreeMap, BTreeSet};

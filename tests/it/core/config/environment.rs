@@ -1,4 +1,4 @@
-//! What the environment says, and what `provost env` prints for it.
+//! The variables of the environment, and the output of `provost env` for them.
 
 use provost::base::Door;
 use provost::config::Ports;

@@ -1,4 +1,4 @@
-//! What people take from agents, by script: from one of them all or one thing, and no agent from another one.
+//! Taking from agents, as scripts: a person takes everything or one thing from an agent, and no agent takes anything from another one.
 
 use provost::base::{Fence, IntentId};
 use provost::domain::command::{

@@ -1,4 +1,4 @@
-//! What goes on record of a request, asked about once more.
+//! The part of a request that goes on record, judged once more.
 
 use provost::domain::{Judge as _, JudgedRequest};
 use provost::policy::{File, Layer, NotAskable, Request};

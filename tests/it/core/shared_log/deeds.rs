@@ -1,4 +1,4 @@
-//! What agents, people and daemons do in the storm over one log.
+//! The actions of agents, people and daemons in the storm over one log.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! What is owed in the storm is carried out: runs end, are lost or say what became of files.
+//! Carries out the effects that are owed in the storm: runs end, are lost, or report their files.
 
 use super::*;
 
@@ -57,7 +57,7 @@ impl Sim {
         }
     }
 
-    /// What was found out about a task's files, which may come after its end.
+    /// Reports the findings about a task's files, which may come after its end.
     fn note_files(&mut self, task: &TaskId) {
         let handoff = self.pick(&[None, Some(ScanReport::default()), Some(ScanReport::unknown("shut"))]);
         let file = WatchedFile { path: "a".into(), change: FileChange::New, from: None };

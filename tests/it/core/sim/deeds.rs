@@ -1,4 +1,4 @@
-//! Jobs and applies in the storm: each is owed from its beginning to its end, whatever happens in between.
+//! Jobs and applies in the storm: each is owed from its beginning to its end, through all events in between.
 
 use provost::base::{ApplyId, DaemonId, JobId, RepoPath};
 use provost::domain::command::{ApplyFiles, CancelJob, EndApply, EndJob, MoveJob, OpenJob};
@@ -88,7 +88,7 @@ impl Sim {
         self.say(&host(), EndApply { apply, by, applied: 1, skipped: 0, errors: 0, broken_off: false })
     }
 
-    /// What a start finds of them, and the numbers given until then.
+    /// Sets the jobs and applies that a start finds, and the numbers given until then.
     pub(super) fn restore_deeds(&self, fresh: &mut State) {
         fresh.counters = self.model.folded.counters;
         fresh.jobs = self.model.folded.jobs.clone();

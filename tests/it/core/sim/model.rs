@@ -1,4 +1,4 @@
-//! What should be true of every step, kept apart from the core and fed with what it says.
+//! The expectations of every step, kept apart from the core and fed with its answers.
 
 use super::*;
 
@@ -86,7 +86,7 @@ impl Model {
         }
     }
 
-    /// Who may have moved a task there.
+    /// Checks that the caller may have moved a task to its state.
     pub(super) fn may_move(&self, task: &Task, by: Option<(&Principal, &Command)>, last: bool) {
         let old = self.folded.tasks.get(task.id());
         let Some((who, command)) = by else {

@@ -1,4 +1,4 @@
-//! What a machine that only works writes with its login to the database, without an entry.
+//! The rows that a machine that only works writes with its login to the database, without an entry.
 
 use provost::store::migrate;
 

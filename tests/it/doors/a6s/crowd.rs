@@ -29,7 +29,7 @@ fn invoke(socket: &mut Socket, steps: &str) -> Value {
     socket.result("agents.invoke", &ask)["executionId"].clone()
 }
 
-/// As many connections as these, each of which stalls in one of five ways.
+/// This many connections; each one stalls in one of five ways.
 fn stalled(door: Http, count: usize) -> Vec<std::net::TcpStream> {
     let shake = handshake(door.port);
     let question = frame(TEXT, br#"{"id":1,"method":"fleet.status"}"#);

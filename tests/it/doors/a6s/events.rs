@@ -1,4 +1,4 @@
-//! What connections of the A6s door are told, in which order, and what becomes of those that do not listen.
+//! The events that connections of the A6s door get, in which order, and the fate of connections that do not listen.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -103,7 +103,7 @@ impl Client {
         serde_json::from_slice(&payload).unwrap()
     }
 
-    /// What it has been told by the time that it gets an answer.
+    /// Returns the messages that the connection has got by the time that it gets an answer.
     async fn told_until_now(&mut self) -> Vec<Value> {
         self.outbox.send(r#"{"id":"now"}"#).unwrap();
         let mut all = Vec::new();

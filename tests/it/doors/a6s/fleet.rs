@@ -6,8 +6,8 @@ use crate::support::a6s_client::{OPEN, Socket};
 use crate::support::loopback_client::Http;
 use crate::support::{World, eventually};
 
-/// Two agents that do in the shell what they are told, one of them with a capability of its own. They stand
-/// in for programs with a model behind them: deterministic, and no more than a shell.
+/// Two agents that carry out their prompts in the shell, one of them with a capability of its own. They stand in for
+/// programs with a model behind them: deterministic, and no more than a shell.
 const AGENTS: &str = r#"
 [[agent]]
 id = "first-ai"

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::support::a6s_client::{ACCEPT, PONG, Socket, handshake, head, world};
 use crate::support::loopback_client::Http;
 
-/// What one of the clients sent, in its order: method, and the text.
+/// Returns the messages that one of the clients has sent, in order: method, and text.
 fn recorded(client: &str) -> Vec<(String, String)> {
     let text = match client {
         "nvim" => include_str!("../../vectors/a6s/nvim.jsonl"),
@@ -23,7 +23,7 @@ fn recorded(client: &str) -> Vec<(String, String)> {
         .collect()
 }
 
-/// What is called by a request's text.
+/// Returns the call that a request's text makes.
 fn call(text: &str) -> Result<Call, String> {
     let parts: provost::protocols::a6s::wire::Request<'_> = serde_json::from_str(text).unwrap();
     let method: String = serde_json::from_str(parts.method.unwrap().get()).unwrap();

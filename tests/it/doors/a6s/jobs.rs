@@ -221,7 +221,7 @@ fn a_job_outlives_its_editor_and_one_that_ran_does_not_outlive_the_daemon() {
     assert_eq!(output.as_str().unwrap().trim(), "after all");
 }
 
-/// Rules by which somebody looks at what agents are to do, and nothing runs in the background.
+/// Rules by which a person approves the work of agents, and no background task runs.
 fn rules() -> String {
     let action = "when.action = [\"delegate\"]";
     let background = [action, "when.tool = [\"background.launch\"]"];

@@ -182,7 +182,7 @@ fn an_answer_outlives_the_daemon_and_a_question_that_was_being_answered_is_put_a
     assert_eq!(answer["result"], "after", "{answer}");
 }
 
-/// Rules by which somebody looks at every question about code.
+/// Rules by which a person approves every question about code.
 fn rules() -> String {
     let code = ["when.action = [\"delegate\"]", "when.tool = [\"code.*\"]"];
     policy([ask("\"client:approver\", \"human\"", &code), approvers()])

@@ -1,5 +1,5 @@
-//! What each pattern of a workflow means, and what goes round until something is so. What stands in for a
-//! model is a shell: it does what the lines of its prompt that begin with DO say.
+//! The meaning of each pattern of a workflow, and loops that end on a condition. A shell stands in for the model: it
+//! does what the lines of its prompt that begin with DO say.
 
 use serde_json::{Value, json};
 

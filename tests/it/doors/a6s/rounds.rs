@@ -1,5 +1,5 @@
-//! What surrounds the work of an agent in an execution: what it is told of the workspace, commands that tidy
-//! up and check, a reviewer, and phases that are runs of their own. Real commands in the real jail.
+//! The steps around the work of an agent in an execution: the context of the workspace, commands that tidy up and
+//! check, a reviewer, and phases that are runs of their own. Real commands in the real jail.
 
 use std::time::Duration;
 
@@ -247,7 +247,7 @@ fn an_agent_is_told_how_the_workspace_stands() {
     assert!(told.contains("\n?? new ``` file.txt\n````"), "it stands between fences, as data: {told}");
 }
 
-/// What is told of an execution until it satisfies this.
+/// Returns the events of an execution, until one satisfies the condition.
 fn until(socket: &mut Socket, wanted: impl Fn(&Value) -> bool) -> Vec<Value> {
     let mut seen = std::mem::take(&mut socket.aside);
     while !seen.iter().any(&wanted) {

@@ -1,5 +1,5 @@
-//! What users of editors' plugins get to see: plugins show an error, a difference, a status and a list of
-//! files, and nothing else of what they are told. Real agents in the real jail.
+//! The texts that users of editors' plugins see: plugins show an error, a difference, a status and a list of files, and
+//! no other member of the messages. Real agents in the real jail.
 
 use std::os::unix::fs::PermissionsExt as _;
 
@@ -133,7 +133,7 @@ fn action<'a>(preview: &'a Value, path: &str) -> &'a str {
     row(preview, path)["action"].as_str().unwrap()
 }
 
-/// Begins something; by what it is told when it is over.
+/// Begins some work; returns the id that its events have.
 fn begin(socket: &mut Socket, method: &str, steps: &str) -> String {
     let ask = json!({ "agentType": "coder-ai", "task": format!("Please.\n{steps}") });
     let begun = socket.result(method, &ask);

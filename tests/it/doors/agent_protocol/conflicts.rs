@@ -1,4 +1,4 @@
-//! Conflicts: both versions are kept, where people find them, and brought back when somebody asks for it.
+//! Conflicts: both versions are kept, where people find them, and restored when a caller asks for it.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};

@@ -1,5 +1,5 @@
-//! What other doors hold, where published clients look; the project's name; and the published dashboard's own
-//! folder.
+//! Claims and locks of other doors, where published clients look for them; the project's name; and the published
+//! dashboard's own folder.
 
 use serde_json::{Value, json};
 

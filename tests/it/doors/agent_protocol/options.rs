@@ -1,5 +1,4 @@
-//! What is more than the document has: locks, the lead, options of tasks and claims, single records, pages of
-//! events.
+//! Additions to the protocol's document: locks, the lead, options of tasks and claims, single records, pages of events.
 
 use serde_json::{Value, json};
 

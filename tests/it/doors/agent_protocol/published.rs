@@ -1,4 +1,4 @@
-//! What the published server has left in a repository: its database and its settings.
+//! The files that the published server has left in a repository: its database and its settings.
 
 use std::os::unix::fs::symlink;
 use std::process::Command;

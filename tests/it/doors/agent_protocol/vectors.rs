@@ -1,8 +1,7 @@
 //! Recorded answers of the published server, asked of ours in the same order, on the same files.
 //!
-//! What differs is listed in `docs/protocols/agent-protocol.md` with its reason: no more, and no less. The
-//! recording goes on from what was answered before, so a difference may come of an earlier one; the reason
-//! says so.
+//! The differences are listed in `docs/protocols/agent-protocol.md` with their reasons: no more, and no less. The
+//! recording goes on from the earlier answers, so a difference may come from an earlier one; the reason says so.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -132,7 +131,7 @@ impl Replay {
     }
 }
 
-/// What the document says differs: the rows of its table.
+/// Returns the differences that the document lists: the rows of its table.
 fn documented() -> BTreeSet<String> {
     let text = fs::read_to_string(project_root().join("docs/protocols/agent-protocol.md")).unwrap();
     let (_, table) = text.split_once("<!-- recorded answers that differ -->").unwrap();

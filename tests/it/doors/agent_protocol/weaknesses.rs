@@ -1,5 +1,5 @@
-//! What the published server gets wrong, one test for each that is not tried elsewhere. By their numbers in
-//! the list of weaknesses, these are tried elsewhere:
+//! Mistakes of the published server, one test for each that is not tried elsewhere. By their numbers in the list of
+//! weaknesses, these are tried elsewhere:
 //!
 //! 2, state lost at a restart: `door.rs`, `a_crash_loses_nothing_that_was_answered`. 3, every interface, and
 //! 4, any name and page: `loopback/admission.rs`, `loopback/peers.rs`, `loopback/browser.rs`. 5, forged
@@ -23,7 +23,7 @@ use crate::support::loopback_client::Http;
 use crate::support::waits::until_some;
 use crate::support::{UP, World, eventually};
 
-/// 1: the whole log is written anew for each event, and is empty after a crash at the wrong moment.
+/// 1: the server rewrites the whole log for each event, and the log is empty after a crash at the wrong moment.
 #[test]
 fn a_crash_amid_writing_loses_nothing_that_was_answered() {
     let (world, mut daemon, _) = started();
@@ -146,7 +146,7 @@ fn of_two_who_move_a_task_at_once_one_is_told_where_it_is() {
     assert_eq!(started.as_array().unwrap().len(), 1);
 }
 
-/// 15: an interrupt waits for whoever has the dashboard open.
+/// 15: an interrupt waits for each reader that has the dashboard open.
 #[test]
 fn an_interrupt_ends_the_daemon_while_streams_and_polls_are_open() {
     let (world, mut daemon, http) = started();
@@ -168,7 +168,7 @@ fn an_interrupt_ends_the_daemon_while_streams_and_polls_are_open() {
     assert_eq!(Http::agent_protocol(&world).get("/agents/a").status, 200);
 }
 
-/// 16: between looking whether a port is free and taking it, somebody else takes it.
+/// 16: between the check whether a port is free and its use, another process takes it.
 #[test]
 fn of_two_that_start_at_once_at_one_port_one_gets_it_and_the_other_says_who_has_it() {
     let port = crate::support::hub::free_port();

@@ -1,4 +1,4 @@
-//! What agents do in their work trees, seen by the daemon and told by hooks.
+//! Work of agents in their work trees, which the daemon sees and hooks report.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;

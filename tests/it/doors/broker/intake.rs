@@ -39,7 +39,7 @@ fn received(n: u64) -> Received {
     Received { at: Timestamp(1_700_000_000_000), who: who("feat-aa"), post: blocked(n) }
 }
 
-/// What a message of [`blocked`] says.
+/// Returns the text of a message of [`blocked`].
 fn step(post: &Post) -> Option<&str> {
     if let Post::Blocked { needs, .. } = post { Some(needs) } else { None }
 }
@@ -469,7 +469,7 @@ fn a_kill_takes_back_nothing_that_was_acknowledged_and_doubles_nothing() {
     assert!(recovered > 0, "no kill has come before a commit:\n{}", world.log());
 }
 
-/// Publishes until the connection breaks; what was acknowledged, and whatever came last.
+/// Publishes until the connection breaks; returns the acknowledged texts, and the text that got no answer.
 fn until_killed(broker: Http, name: &str, count: &AtomicUsize) -> (Vec<String>, String) {
     let (mut kept, mut acknowledged) = (Kept::to(broker), Vec::new());
     loop {

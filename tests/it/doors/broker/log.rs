@@ -129,7 +129,7 @@ fn a_link_in_its_place_is_left_alone() {
     eventually("a line", || lines(&world).len() == 1);
 }
 
-/// What daemons have written to their log files.
+/// Returns the text that daemons have written to their log files.
 fn world_log(world: &World) -> String {
     let folder = world.state_dir().join("log");
     let files = fs::read_dir(folder).into_iter().flatten().flatten();

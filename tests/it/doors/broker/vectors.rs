@@ -1,8 +1,8 @@
 //! Recorded answers of git-paw's own broker, asked of ours, each group on a fresh daemon.
 //!
-//! What clients look at holds to the letter, but for members that are ours. What differs is listed in
-//! `docs/protocols/broker.md`, with its reason: no more, and no less. Numbers that are others because of one
-//! of these are compared with what they have to be then.
+//! The members that clients read are the same to the letter, except for Provost's own members. The differences are
+//! listed in `docs/protocols/broker.md`, with their reasons: no more, and no less. Numbers that differ because of one
+//! of these are compared with the numbers that they have to be then.
 
 mod shifted;
 
@@ -95,7 +95,7 @@ fn send(broker: Http, it: &Value) -> Answer {
     }
 }
 
-/// What stands for a number that differs each time.
+/// The texts that stand for a number that differs each time.
 const MASKS: [&str; 3] = ["<N>", "<TS>", "<AGE>"];
 
 /// Whether an answer is what was expected; members that are ours may stand beside that.
@@ -128,7 +128,7 @@ fn as_recorded(it: &Value, answer: &Answer) -> bool {
     u64::from(answer.status) == it["status"] && said && has("content-type") && has("allow")
 }
 
-/// What the document says differs: the rows of its table.
+/// Returns the differences that the document lists: the rows of its table.
 fn documented() -> BTreeSet<String> {
     let text = fs::read_to_string(project_root().join("docs/protocols/broker.md")).unwrap();
     let (_, table) = text.split_once("<!-- recorded answers that differ -->").unwrap();

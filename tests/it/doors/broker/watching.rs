@@ -44,7 +44,7 @@ fn asked(world: &World) -> usize {
     fs::read_to_string(world.path("asked")).unwrap_or_default().lines().count()
 }
 
-/// What was last told of an agent's files, whoever told it.
+/// Returns the newest report about an agent's files, from any sender.
 fn told(broker: Http, agent: &str) -> Vec<String> {
     let log = broker.get("/log?since=0").json();
     let entries = log["entries"].as_array().unwrap().clone();
@@ -126,7 +126,7 @@ fn work_trees_agents_and_branches_may_come_later() {
     eventually("the others are still seen", || told(broker, "feat-other").len() == 2);
 }
 
-/// A pointer that somebody has bent to a folder of their own, which names another branch and other programs.
+/// A pointer that an agent has changed to a folder of its own, which names another branch and other programs.
 fn bend(world: &World, tree: &Path, to: &str) {
     let fake = world.path("fake");
     fs::create_dir(&fake).unwrap();

@@ -1,5 +1,5 @@
-//! What was shown of git-paw's own broker to go wrong, tried on ours. Each test says which of those failures
-//! it is about: 1 to 19 of the list that the door was built to. These are tried elsewhere:
+//! Failures that were shown of git-paw's own broker, tried on Provost's. Each test names the failure that it is about:
+//! 1 to 19 of the list that the door was built to. These are tried elsewhere:
 //!
 //! | | |
 //! |---|---|
@@ -84,7 +84,7 @@ fn w7_a_poll_reads_what_is_new_and_nothing_before_it() {
     }
 }
 
-/// 12: conflicts that are told seconds later, since somebody has to look for them first.
+/// 12: conflicts that are reported seconds later, since a detector has to look for them first.
 #[test]
 fn w12_a_conflict_is_in_the_inbox_before_its_cause_is_answered() {
     let world = World::new();
@@ -168,8 +168,8 @@ fn w17_a_command_whose_message_is_refused_fails_and_says_why() {
     assert_eq!(log["entries"][0]["message"]["payload"]["errors"][0], odd);
 }
 
-/// 18: types of content that are taken for what they are not, and messages of which nobody can tell when or
-/// in which order they came, or wait for one.
+/// 18: types of content that are taken for what they are not, and messages for which no reader can tell when or in
+/// which order they came, or wait for one.
 #[test]
 fn w18_what_is_sent_and_what_is_read_is_exact() {
     let world = World::new();

@@ -1,4 +1,4 @@
-//! Policy and approvals through the DevIt door: what is judged, who is told, and what runs.
+//! Policy and approvals through the DevIt door: which requests are judged, which agents get a message, and which tasks run.
 
 use serde_json::json;
 

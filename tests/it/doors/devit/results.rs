@@ -1,4 +1,4 @@
-//! What a run leaves becomes its task's last word as DevIt 1.10 describes it, whatever the worker wrote.
+//! The result of a run becomes its task's last message as DevIt 1.10 describes it, for any output of the worker.
 
 mod bounds;
 mod compact;

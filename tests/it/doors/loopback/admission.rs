@@ -10,7 +10,7 @@ fn doors(world: &World) -> [Http; 4] {
     Http::all(world)
 }
 
-/// What a door says to whom it does not let in, which is always the same.
+/// Checks that an answer is the refusal of a door, which is always the same.
 fn is_refused(answer: &Answer) -> bool {
     let plain = answer.body.is_empty() || answer.body == br#"{"error":"Forbidden"}"#;
     assert!(plain || answer.status != 403, "{answer:?}");

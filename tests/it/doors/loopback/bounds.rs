@@ -1,4 +1,4 @@
-//! What the doors over loopback HTTP do with peers that send too much, too slowly, or nothing at all.
+//! The doors over loopback HTTP, and peers that send too much, too slowly, or nothing at all.
 
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::TcpStream;
@@ -19,7 +19,7 @@ fn doors(world: &World) -> [(Http, &'static str, usize); 2] {
     [(Http::agent_protocol(world), "/agents/announce", 1 << 20), (Http::broker(world), "/publish", 2 << 20)]
 }
 
-/// What comes until the door closes; longer than twenty seconds it does not wait.
+/// Reads until the door closes the connection; waits for twenty seconds at most.
 fn rest(connection: &mut TcpStream) -> String {
     let mut bytes = Vec::new();
     match connection.read_to_end(&mut bytes) {

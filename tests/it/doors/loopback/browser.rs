@@ -1,8 +1,6 @@
-//! Pages in a real browser that do their worst against the doors over loopback HTTP: nothing of it reaches
-//! the core.
+//! Pages in a real browser that do their worst against the doors over loopback HTTP: none of that reaches the core.
 //!
-//! What a page sends is in `fixtures/browser/hostile.html`: every way that a browser offers, to every route
-//! that there is.
+//! The page's requests are in `fixtures/browser/hostile.html`: every way that a browser offers, to every route.
 
 mod attacks;
 
@@ -34,10 +32,10 @@ const REBOUND: &str = "rebound.example";
 /// Where that server is.
 const ELSEWHERE: &str = "127.0.0.2";
 
-/// What a door says to whom it does not let in.
+/// The answer of a door that refuses a request.
 const REFUSED: &str = r#"{"error":"Forbidden"}"#;
 
-/// What a request was: its head, and its body as far as it was announced.
+/// A request: its head, and its body as far as it was announced.
 struct Heard {
     head: String,
     body: String,
@@ -106,8 +104,8 @@ fn whole(kind: &str, text: &str) -> String {
     )
 }
 
-/// What a name that leads to a door after all looks like from the door: the page is served under its port, and
-/// everything else passed on as it is.
+/// Makes a name lead to a door after all, as in DNS rebinding: serves the page under the door's port, and passes
+/// everything else on as it is.
 fn rebind(door: Http, page: String) {
     let listener = TcpListener::bind((ELSEWHERE, door.port)).unwrap();
     std::thread::spawn(move || {
@@ -170,7 +168,7 @@ impl Drop for Browser {
     }
 }
 
-/// What the page could read, each text once, when it has tried everything.
+/// Returns the texts that the page could read, each once, when it has tried everything.
 fn until_done(heard: &Receiver<Heard>) -> String {
     loop {
         let request =
@@ -203,7 +201,7 @@ fn prey() -> (World, Daemon, Prey) {
     (world, daemon, prey)
 }
 
-/// What a page is to do to one server under some of its names, to the first of them with all that it has.
+/// Returns the page's orders against one server under some of its names; the first name gets all attacks.
 fn targets(names: &[&str], port: u16, attacks: &[Attack]) -> Vec<Value> {
     let target = |(number, name): (usize, &&str)| json!({ "origin": format!("http://{name}:{port}"), "routes": attacks, "few": number > 0 });
     names.iter().enumerate().map(target).collect()

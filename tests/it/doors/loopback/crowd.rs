@@ -21,7 +21,7 @@ fn many_descriptors() {
     setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit }).unwrap();
 }
 
-/// What a door says to another process.
+/// Returns a door's answer to another process.
 fn elsewhere(door: Http) -> String {
     let url = format!("http://127.0.0.1:{}/nowhere", door.port);
     let output = Command::new("curl")
@@ -55,7 +55,7 @@ fn is_closed(mut connection: &TcpStream) -> bool {
     }
 }
 
-/// As many connections as these in use, of which the door says that there may be no further one.
+/// This many connections in use; then the door refuses a further one.
 fn filled(door: Http, path: &str, count: usize) -> Vec<TcpStream> {
     let (mut held, mut refusals) = (Vec::new(), 0);
     let full = within(Duration::from_secs(40), || {
@@ -198,8 +198,8 @@ fn idle_connections_of_a_process_make_room_for_its_own_and_never_for_others() {
     }
 }
 
-/// What a process is answered that was there first and said nothing while this one took more than there is;
-/// and how long it was silent.
+/// Returns the answer to a process that was there first and said nothing while this one took more connections than
+/// there are; and how long that process was silent.
 fn beside_a_crowd(door: Http, path: &str) -> (Option<u16>, Duration) {
     let mut quiet = Command::new("nc")
         .args(["127.0.0.1", &door.port.to_string()])

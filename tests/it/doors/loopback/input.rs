@@ -28,14 +28,14 @@ fn doors(world: &World) -> [Taking; 2] {
     ]
 }
 
-/// What is on record.
+/// Returns the journal as text.
 fn record(world: &World) -> String {
     let output = world.command(&["log", "--json"]).output().unwrap();
     assert!(output.status.success(), "{output:?}");
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// One sentence of the door's, and nothing of its inside.
+/// Checks that an answer is one sentence of the door, without details of its inside.
 fn is_a_sentence(answer: &Answer) -> bool {
     let text = String::from_utf8(answer.body.clone()).unwrap();
     let inside = ["panicked", "src/", ".rs:", "stack", "    at ", "backtrace", "sqlite"];

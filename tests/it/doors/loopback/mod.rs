@@ -1,4 +1,4 @@
-//! What the doors over loopback HTTP have in common: whom they let in, and what they bear.
+//! The common behaviour of the doors over loopback HTTP: which callers they admit, and what load they bear.
 
 mod admission;
 mod bounds;

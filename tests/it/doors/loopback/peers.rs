@@ -1,4 +1,4 @@
-//! Who is let in at the doors over loopback HTTP, by whose socket it is.
+//! The callers that the doors over loopback HTTP admit, by the owner of the socket.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -147,7 +147,7 @@ fn with_a_worker(goal: &str) -> (World, Daemon, String) {
     (world, daemon, task)
 }
 
-/// What a door says to a program that is started for this and may stand in a pid namespace of its own.
+/// Returns a door's answer to a program that is started for this and may be in a pid namespace of its own.
 fn asked_by(door: Http, before: &[&str]) -> String {
     let request = format!(
         "GET /nowhere HTTP/1.1\\r\\nHost: 127.0.0.1:{}\\r\\nConnection: close\\r\\n\\r\\n",

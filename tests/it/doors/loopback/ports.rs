@@ -1,4 +1,4 @@
-//! Ports that somebody else has: named, and never silently replaced where somebody has written them down.
+//! Ports that another process has: named, and never silently replaced if the configuration names them.
 
 use std::net::TcpListener;
 use std::path::Path;

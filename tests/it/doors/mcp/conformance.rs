@@ -18,7 +18,7 @@ use crate::support::rules::ALLOW;
 
 const NEED_FIXTURES: &str = include_str!("examined/needs_fixtures.txt");
 
-/// What a run of the suite has found.
+/// The findings of a run of the suite.
 struct Examined {
     /// Scenario and check.
     failed: BTreeSet<String>,
@@ -64,7 +64,7 @@ impl Examined {
     }
 }
 
-/// What is listed for a revision: the check, and what it needs.
+/// Returns the rows of a revision: the check, and the fixture that it needs.
 fn listed(revision: &str) -> Vec<(String, &'static str, &'static str)> {
     let lines = NEED_FIXTURES.lines().filter(|line| !line.starts_with('#'));
     let row = |line: &'static str| {

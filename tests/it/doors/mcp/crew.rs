@@ -1,4 +1,4 @@
-//! What agents have to do with each other, over MCP: reports, claims, hand-offs, messages.
+//! Cooperation of agents over MCP: reports, claims, hand-offs, messages.
 
 use serde_json::{Value, json};
 

@@ -9,7 +9,7 @@ use crate::support::rules::ALLOW;
 const DEVIT_ONLY: &str = "version = 1\ndefault = \"deny\"\n[[rule]]\nid = \"test.devit\"\ndecision = \"allow\"\nreason = \"a test\"\n\
                      when.action = [\"delegate\"]\nwhen.tool = [\"devit_delegate\"]\n";
 
-/// What a tool says, which is no error.
+/// Returns a tool's text, which is no error.
 fn says(host: &mut Host, tool: &str, arguments: Value) -> String {
     let result = host.call(tool, arguments);
     assert_ne!(result["isError"], true, "{tool}: {result}");

@@ -1,4 +1,4 @@
-//! Hosts that can ask whoever sits there: forms and pages, what counts and what does not.
+//! Hosts that can ask their person: forms and pages, which answers count and which do not.
 
 use std::time::Duration;
 
@@ -68,7 +68,7 @@ fn refused(host: &mut Host, call: Value) -> String {
     result["content"][0]["text"].as_str().unwrap().to_owned()
 }
 
-/// What is on record of an answer.
+/// Returns the record of an answer.
 fn proof(world: &World) -> Value {
     let events = own(world, "coder", "/events?after=0", &Value::Null)["events"].clone();
     let answered = events.as_array().unwrap().iter().find(|it| it["kind"]["approval_answered"].is_object());
@@ -367,7 +367,7 @@ fn a_host_that_vanishes_while_it_is_asked_has_decided_nothing() {
     coder.does("task_cancel", json!({ "task_id": "t1" }));
 }
 
-/// What the daemon tells an agent's own processes of themselves.
+/// Returns the daemon's answer to an agent's own processes about themselves.
 fn me(world: &World, agent: &str) -> Value {
     own(world, agent, "/dialog-key", &Value::Null)
 }

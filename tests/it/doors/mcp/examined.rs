@@ -14,7 +14,7 @@ use crate::support::{Daemon, World, provost};
 
 const CLIENT: &str = include_str!("examined/client.py");
 
-/// What somebody at a terminal of their own does.
+/// Runs a line as a person does at a terminal of their own.
 pub(crate) fn at_the_terminal(world: &World, line: &str) -> Output {
     let mut person = Command::new("script");
     person.args(["-qec", &format!("{} {line}", provost().display()), "/dev/null"]);
@@ -32,7 +32,7 @@ enum Server {
     Http(String),
 }
 
-/// What the inspector says and how it ends.
+/// Returns the inspector's exit code and output.
 fn inspect(world: &World, server: &Server, era: &str, asked: &[&str]) -> (i32, Value, String) {
     let (node, modules) = node();
     let mut command = Command::new(node);

@@ -38,7 +38,7 @@ fn values() -> Vec<Value> {
     values
 }
 
-/// What the schema of a tool says of one of its arguments, alone.
+/// Returns the schema of a tool for one of its arguments alone.
 fn of_one(schema: &Value, name: &str) -> jsonschema::Validator {
     let mut one = schema["properties"][name].clone();
     if let (Some(one), Some(defs)) = (one.as_object_mut(), schema.get("$defs")) {

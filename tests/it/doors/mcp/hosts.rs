@@ -1,4 +1,4 @@
-//! What hosts do over MCP, in both eras of the protocol: tasks, approvals and locks.
+//! Hosts over MCP, in both eras of the protocol: tasks, approvals and locks.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! Hosts over HTTP: both eras at one address, each request as whoever has sent it, and the page for people.
+//! Hosts over HTTP: both eras at one address, each request as its own sender, and the page for people.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -11,7 +11,7 @@ use crate::support::rules::{ALLOW, ASK};
 use crate::support::waits::stays;
 use crate::support::{World, eventually};
 
-/// What came back: the status, the session, and the messages.
+/// An answer: the status, the session, and the messages.
 struct Reply {
     status: u16,
     session: Option<String>,

@@ -1,4 +1,4 @@
-//! What a host has begun under a name ends with its proof of that name: subscriptions, sessions, and
+//! Everything that a host has begun under a name ends with its proof of that name: subscriptions, sessions, and
 //! questions that wait.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -27,7 +27,7 @@ fn revoke(world: &World) {
     assert!(ended.status.success(), "{ended:?}");
 }
 
-/// Something that everybody is told who has asked for it.
+/// An event that every subscriber gets.
 fn change(world: &World) {
     assert!(apart(&world.command(&["lock", "--as", "bob", "README.md", "--ttl", "60s"])).status.success());
 }
@@ -71,7 +71,7 @@ fn a_subscription_over_standard_input_ends_with_the_token_that_it_was_made_with(
     assert!(old.told.iter().all(|it| it["method"] != HEARD), "{:?}", old.told);
 }
 
-/// One request over HTTP, the connection of which is open still.
+/// One request over HTTP, whose connection is still open.
 fn open(world: &World, verb: &str, headers: &[(&str, &str)], body: &Value) -> BufReader<TcpStream> {
     let http = Http::mcp(world);
     let mut all = vec![
@@ -100,7 +100,7 @@ fn until(stream: &mut BufReader<TcpStream>, what: &str) -> String {
     all
 }
 
-/// What comes until the other end has closed.
+/// Reads until the other end has closed.
 fn rest(mut stream: BufReader<TcpStream>) -> String {
     let mut all = String::new();
     stream.read_to_string(&mut all).unwrap();

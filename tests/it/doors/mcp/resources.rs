@@ -1,4 +1,4 @@
-//! What hosts look at and are told of: resources, notices of change, prompts.
+//! Resources, notices of change and prompts for hosts.
 
 use serde_json::{Value, json};
 
@@ -34,7 +34,7 @@ fn told(host: &mut Host, uri: &str) -> Value {
     }
 }
 
-/// Begins to listen, is told that it does, and once of everything as it is.
+/// Begins to listen; gets a confirmation, and once the present state of every resource.
 fn listening(world: &World, agent: &str, uris: &[&str]) -> (Host, u64, Value) {
     let mut host = Host::new_era(world, agent);
     let id =

@@ -30,8 +30,8 @@ fn rules() -> String {
     ])
 }
 
-/// What is called, in order; `keep` names what later calls need of an answer, and `until` the member for which a call
-/// is repeated: each wait for a task ends with news of it, and how many there are depends on how fast it runs.
+/// The calls, in order; `keep` names the members of an answer that later calls need, and `until` the member for which a
+/// call is repeated: each wait for a task ends with a change of it, and their number depends on how fast it runs.
 fn steps(given: &Value) -> Vec<Value> {
     let mut all = json!([
         { "tool": "delegate", "arguments": { "goal": "seq 3; touch seen.txt", "worker": "shell", "task_id": given["task"], "watch_patterns": ["*.txt"] } },
@@ -115,7 +115,7 @@ fn prepared(other: &mut Host, third: &mut Host, who: &str) -> Value {
     })
 }
 
-/// What a client says of all calls.
+/// Returns a client's verdict on all calls.
 fn examined(mut client: Command, world: &World) -> Value {
     client.env_clear().env("HOME", world.home()).env("PATH", "/usr/bin:/bin").current_dir(world.repo());
     let said = client.stdin(Stdio::null()).output().unwrap();
@@ -196,7 +196,7 @@ fn every_answer_is_what_its_schema_says_to_the_official_clients() {
     }
 }
 
-/// Every schema of the tools that a host is told of.
+/// Every schema of the tools that a host gets.
 fn schemas(host: &mut Host) -> Vec<(String, Value)> {
     let tools = host.ask("tools/list", json!({}))["tools"].clone();
     let each = tools.as_array().unwrap().iter().flat_map(|tool| {

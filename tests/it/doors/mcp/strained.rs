@@ -1,4 +1,4 @@
-//! What hosts' calls hold when they are long, hostile or given up.
+//! Hosts' calls that are long, hostile or given up, and the locks that they hold.
 
 use std::time::{Duration, Instant};
 
@@ -27,7 +27,7 @@ fn paths_with_a_hundred_thousand_folders_are_refused_at_once() {
     assert!(host.fails("lock_acquire", json!({ "symbol": "/a".repeat(600_000) })).contains("MiB"));
 }
 
-/// Who holds what, and how many wait.
+/// Returns each holder with its symbol, and the number of waiting agents.
 fn locks(host: &mut Host) -> (Vec<(String, String)>, usize) {
     let said = host.does("locks_list", json!({}));
     let word = |it: &Value, name: &str| it[name].as_str().unwrap().to_owned();

@@ -1,4 +1,4 @@
-//! What a model is shown of Provost: which tools, how large they are, and what they do for it in one call.
+//! The surface of Provost for a model: which tools it has, how large they are, and what they do in one call.
 
 use std::process::Command;
 

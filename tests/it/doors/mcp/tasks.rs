@@ -9,7 +9,7 @@ use crate::support::mcp_host::Host;
 use crate::support::rules::{ALLOW, ASK};
 use crate::support::waits::within;
 
-/// What a host declares that follows tasks.
+/// Returns the capabilities of a host that follows tasks.
 fn tasks() -> Value {
     json!({ "extensions": { "io.modelcontextprotocol/tasks": {} } })
 }

@@ -9,7 +9,7 @@ use crate::support::loopback_client::Http;
 use crate::support::mcp_host::Host;
 use crate::support::tokens::mint;
 
-/// Names of which a spelling in letters of ASCII would leave nothing, or the same.
+/// Names that have no ASCII letters, or the same ones.
 const FOREIGN: [&str; 9] = [
     "\u{592a}\u{90ce}",
     "\u{82b1}\u{5b50}",
@@ -73,8 +73,7 @@ fn an_inbox_at_the_broker_door_is_nobodys_because_its_name_has_dashes_alone() {
     assert!(ok(&world, &["broker", "boot-block", "feat/\u{592a}\u{90ce}-1"]).contains("You are feat-1"));
 }
 
-/// Names that differ in signs of ASCII, each of which an agent may have; git-paw's clients would make one of
-/// them.
+/// Names that differ in ASCII punctuation; an agent may have each of them; git-paw's clients would make one of them.
 const ALIKE: [&str; 4] = ["fix-1.2", "fix-1-2", "fix-1:2", "fix-1+2"];
 
 #[test]

@@ -1,4 +1,4 @@
-//! What a process of the user tries against passkeys: it has a shell, terminals that it makes itself, the files of the user, and as many
+//! Attacks of a process of the user against passkeys: it has a shell, terminals that it makes itself, the files of the user, and as many
 //! repositories as it likes.
 
 use std::fs;

@@ -418,7 +418,7 @@ fn bad_requests_are_told_what_is_wrong_and_change_nothing() {
     daemon.stop();
 }
 
-/// What a process can do that has the store and the journal's key, and not the passkey.
+/// A process can write this answer if it has the store and the journal's key, and not the passkey.
 #[test]
 fn an_answer_that_somebody_has_written_into_the_store_is_found() {
     let (world, daemon) = world_by(ONLY);

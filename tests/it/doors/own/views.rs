@@ -1,4 +1,4 @@
-//! What views ask the own API for: waits, words, messages and meetings, through the real socket.
+//! The own API's answers for views: waits, words, messages and meetings, through the real socket.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! What a person does on the page in a real browser with an authenticator: each act is shown first, signed, and told afterwards.
+//! A person's acts on the page in a real browser with an authenticator: each act is shown first, signed, and reported afterwards.
 
 use serde_json::{Value, json};
 

@@ -1,5 +1,5 @@
-//! What a person does over the page's door, by raw requests: messages, answers, work that is handed out, applies, undos and ends of
-//! waits count with a signature over exactly that, once, for this repository, and with nothing less.
+//! A person's acts over the page's door, by raw requests: messages, answers, delegated work, applies, undos and ends of waits count
+//! with a signature over exactly that, once, for this repository, and with nothing less.
 
 use std::process::{Child, Stdio};
 
@@ -150,7 +150,7 @@ fn a_person_writes_to_agents_and_answers_questions_and_is_shown_as_one() {
     }
 }
 
-/// What the page shows of the rules' answer, as it is signed.
+/// Returns the rules' answer that the page shows, as it is signed.
 fn rules_of(desk: &Desk, worker: &str) -> Value {
     let said = desk.door.look(&format!("/rows/would-delegate?worker={worker}")).json();
     let outcome = &said["outcome"];
@@ -200,7 +200,7 @@ fn work_is_handed_out_as_the_rules_were_shown_and_not_after_they_changed() {
     }
 }
 
-/// What would be written, as the page gets it.
+/// Returns the changes that would be written, as the page gets them.
 fn would(desk: &Desk, query: &str) -> Value {
     let answer = desk.door.look(&format!("/rows/would-write?{query}"));
     assert_eq!(answer.status, 200, "{answer:?}");

@@ -1,5 +1,5 @@
-//! What the page asks the daemon to check and to compare, by raw requests: the whole journal, both changes of two agents, a message to
-//! a whole crew; what a stolen session is good for; and that a long history makes no answer dearer.
+//! Checks and comparisons that the page requests from the daemon, by raw requests: the whole journal, both changes of two agents, a
+//! message to a whole crew; the rights of a stolen session; and that a long history makes no answer dearer.
 
 use std::time::{Duration, Instant};
 

@@ -12,7 +12,7 @@ use crate::support::{World, eventually};
 
 const DOCUMENTS: [&str; 4] = ["/", "/a/1", "/passkeys", "/t/x"];
 
-/// What has something of the repository in it.
+/// The addresses that show a part of the repository.
 const CONTENT: [&str; 10] = [
     "/rows/event?id=1",
     "/rows/export",

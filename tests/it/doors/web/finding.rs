@@ -1,5 +1,5 @@
-//! What a person finds on the page: events by kind, agent and time, tasks by the beginning of a name, text in a log, and that there is
-//! nothing at an address.
+//! Searches of a person on the page: events by kind, agent and time, tasks by the beginning of a name, text in a log, and an address
+//! with nothing at it.
 
 use serde_json::{Value, json};
 

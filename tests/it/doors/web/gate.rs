@@ -1,5 +1,5 @@
-//! Who is let in at the page's door, by raw requests: names, pages from elsewhere, what every answer has, and what is
-//! no address here.
+//! The requests that the page's door admits, by raw requests: names, pages from elsewhere, the headers of every answer,
+//! and addresses that do not exist.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
@@ -413,7 +413,7 @@ fn a_browser_shows_no_token_so_the_page_cannot_ask_for_one() {
     assert!(said.contains("shows no token") && said.contains("leave `auth` out"), "{said}");
 }
 
-/// What comes on a stream until this text has come, or the stream ends.
+/// Reads a stream until this text has come, or the stream ends.
 fn streamed(door: Http, headers: &[(&str, &str)], until: &str) -> String {
     let mut connection = door.connect();
     let request = door.bytes("GET /event-stream", &[&[OWN], headers].concat(), b"");

@@ -16,7 +16,7 @@ use crate::support::rules::ALLOW;
 use crate::support::signing_desk::SigningDesk;
 use crate::support::{Daemon, World};
 
-/// What an agent writes that wants to be more than words.
+/// An agent's text that tries to be more than words.
 const HOSTILE: &str = "</q><img src=x onerror=\"globalThis.hacked = 1\"><b>bold</b> \u{202e}desrever \u{200b} {{x}} javascript:alert(1)";
 
 fn world() -> (World, Daemon, Http) {

@@ -331,7 +331,7 @@ fn its_door_has_the_checks_of_the_page_of_one_repository() {
     );
 }
 
-/// What comes on the stream until this text has come.
+/// Reads the stream until this text has come.
 fn streamed(door: Http, headers: &[(&str, &str)], until: &str) -> String {
     let mut connection = door.connect();
     connection.write_all(&door.bytes("GET /event-stream", &[&[OWN], headers].concat(), b"")).unwrap();

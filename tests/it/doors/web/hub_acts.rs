@@ -1,5 +1,5 @@
-//! What a person does upon what is shown, on the page over all repositories: each act in a real browser with an authenticator, in the
-//! repository that it is about and in no other.
+//! A person's acts on the page over all repositories: each act in a real browser with an authenticator, in the repository that it is
+//! about and in no other.
 
 use std::process::{Child, Stdio};
 

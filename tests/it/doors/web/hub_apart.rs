@@ -1,5 +1,5 @@
-//! What the page over all repositories has none of: repositories that want a passkey to sign in first, push services, and an app that
-//! a browser keeps.
+//! Features that the page over all repositories lacks: repositories that want a passkey to sign in first, push services, and an app
+//! that a browser keeps.
 
 use std::io::{Read as _, Write as _};
 
@@ -23,7 +23,7 @@ fn settings(world: &World, port: u16, more: &str) {
     world.rule(&rules_by("\"passkey\""));
 }
 
-/// What the stream of the page has said until this text has come.
+/// Reads the stream of the page until this text has come.
 fn streamed(hub: &Hub, until: &str) -> String {
     let mut connection = hub.door.connect();
     let asked = hub.door.bytes("GET /event-stream?after=x", &[("Host", "provost.localhost:PORT")], b"");

@@ -1,5 +1,5 @@
-//! What a reader sees of lists, keys and checks on the page, in a real browser: a tree that opens and closes, keys that are looked for,
-//! a place to which one comes back, and what is said of what has gone.
+//! Lists, keys and checks on the page for a reader, in a real browser: a tree that opens and closes, a search for keys, a place to
+//! which the reader comes back, and the text about rows that have gone.
 
 use serde_json::json;
 

@@ -14,7 +14,7 @@ use crate::support::sample::{demo, prepared};
 use crate::support::source::project_root;
 use crate::support::{World, eventually};
 
-/// What is in a picture that shows something: colours of a picture of the page, and texts and blocks of one of the terminal.
+/// The least content of a picture that shows something: colours of a picture of the page, and texts and blocks of one of the terminal.
 const COLOURS_MIN: u32 = 100;
 const PARTS_MIN: usize = 10;
 
@@ -58,7 +58,7 @@ fn each_picture_that_documents_show_is_taken_and_none_is_blank() {
     assert!(!place.exists(), "something was left behind");
 }
 
-/// What is known of a process: its parent, and whether its end was seen already.
+/// The facts about a process: its parent, and whether its end was seen already.
 struct Seen {
     parent: u32,
     is_over: bool,
@@ -116,7 +116,7 @@ fn living(place: &Path) -> (Child, String) {
     panic!("{}: {said}", child.wait().unwrap());
 }
 
-/// What a command prints that a person types at another terminal, as `scripts/demo --at` hands it over.
+/// Returns the output of a command that a person types at another terminal, as `scripts/demo --at` hands it over.
 fn at_another_terminal(place: &Path, line: &str) -> String {
     let mut person = Command::new("script");
     let line = format!("bash {0}/bin/demo --at-in {0} {line}", place.display());

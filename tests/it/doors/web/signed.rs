@@ -1,5 +1,5 @@
-//! What is sent to the page's door, by raw requests: nothing but a word that a passkey has signed counts, from the page's own
-//! origin, as JSON, within bounds.
+//! Requests to the page's door, by raw requests: only a word counts that a passkey has signed, from the page's own origin, as
+//! JSON, within bounds.
 
 use std::process::Command;
 
@@ -46,7 +46,7 @@ fn key(world: &World, door: Http) -> Authenticator {
     key
 }
 
-/// What the page sends.
+/// Sends a request as the page does.
 fn post(door: Http, path: &str, body: &Value) -> Answer {
     door.bare(&format!("POST {path}"), &[OWN, PAGE, IS_JSON], body.to_string().as_bytes())
 }

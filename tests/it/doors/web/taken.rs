@@ -1,4 +1,4 @@
-//! What a person takes from agents, chooses and holds on the page, in a real browser with an authenticator.
+//! Taking work from agents, choosing and holding it on the page, in a real browser with an authenticator.
 
 use serde_json::{Value, json};
 

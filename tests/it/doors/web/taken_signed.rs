@@ -1,4 +1,4 @@
-//! What a person takes from agents by signature, by raw requests: claimed files, intents, all that an agent holds, and several tasks
+//! Taking work from agents by signature, by raw requests: claimed files, intents, everything that an agent holds, and several tasks
 //! at once.
 
 use std::process::{Child, Stdio};

@@ -1,4 +1,4 @@
-//! Agents who coordinate at the wit door: who gets a lock and when, what intents and contracts are told.
+//! Agents who coordinate at the wit door: which agent gets a lock and when, and the messages about intents and contracts.
 
 use std::fs;
 use std::io::Write as _;
@@ -309,7 +309,7 @@ fn a_work_trees_socket_reads_that_work_trees_files_and_all_share_their_locks() {
     assert_eq!(wit.ask("lock.query", json!({})), json!([]));
 }
 
-/// What wit's command line sends, to the byte but for the port of its runtime.
+/// Returns a request of wit's command line, to the byte except for the port of its runtime.
 fn as_the_command_line(body: &str) -> Vec<u8> {
     format!(
         "POST /rpc HTTP/1.1\r\nContent-Type: application/json\r\nConnection: keep-alive\r\nUser-Agent: Bun/1.4.5\r\n\

@@ -20,7 +20,7 @@ fn nothing_changed(wit: &Wit) {
     }
 }
 
-/// The names of the members that are told to be wrong.
+/// Returns the names of the members that an error calls wrong.
 fn wrong_fields(error: &Value) -> Vec<&str> {
     error["data"]["fieldErrors"].as_object().unwrap().keys().map(String::as_str).collect()
 }

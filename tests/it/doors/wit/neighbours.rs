@@ -1,5 +1,5 @@
-//! What a lock and an intent say of calls from and to their symbols, how long a refresh lasts, what a merge
-//! brings, and whom a commit is told of.
+//! The answers of locks and intents about calls from and to their symbols, the time of a refresh, the changes of a
+//! merge, and the agents that are told of a commit.
 
 use std::fmt::Write as _;
 use std::process::Output;

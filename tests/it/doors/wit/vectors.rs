@@ -1,8 +1,8 @@
 //! Recorded answers of wit's own daemon, asked of ours over its socket, on the files on which they were
 //! recorded.
 //!
-//! What wit documents holds to the letter, but for members and kinds of entries that are ours. What wit merely
-//! happens to do may differ, and is then listed in `docs/protocols/wit.md`: no more, and no less.
+//! wit's documented behaviour holds to the letter, except for Provost's own members and kinds of entries. Behaviour
+//! that wit has and does not document may differ, and is then listed in `docs/protocols/wit.md`: no more, and no less.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -22,7 +22,7 @@ fn vectors(name: &str) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-/// What was saved from earlier answers.
+/// Values that were saved from earlier answers.
 type Saved = BTreeMap<String, String>;
 
 fn filled(value: &Value, saved: &Saved) -> Value {
@@ -69,7 +69,7 @@ fn fits(expected: &Value, got: &Value) -> bool {
     }
 }
 
-/// What the recorded answers came to: what had to fit and did not, and what differs.
+/// The result of the recorded answers: those that had to fit and did not, and those that differ.
 #[derive(Default)]
 struct Outcome {
     fitting: usize,
@@ -91,7 +91,7 @@ impl Outcome {
     }
 }
 
-/// What the document says differs: the rows of its table of quirks.
+/// Returns the differences that the document lists: the rows of its table of quirks.
 fn documented() -> BTreeSet<(String, String)> {
     let text = fs::read_to_string(project_root().join("docs/protocols/wit.md")).unwrap();
     let (_, table) = text.split_once("<!-- recorded answers that differ -->").unwrap();

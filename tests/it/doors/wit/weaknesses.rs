@@ -1,6 +1,6 @@
-//! What was shown of wit's own daemon to go wrong, tried on ours. Each test says which of those failures it
-//! is about: W1 to W17 and W19 of the list that the door was built to. W6 is the threat model's, W14 and W17
-//! are also `door.rs`'s, W12 `vectors.rs`'s; W18 and W20 are not behaviour.
+//! Failures that were shown of wit's own daemon, tried on Provost. Each test names the failure that it is about: W1 to
+//! W17 and W19 of the list that the door was built to. W6 is the threat model's, W14 and W17 are also `door.rs`'s, W12
+//! `vectors.rs`'s; W18 and W20 are not behaviour.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -22,7 +22,7 @@ fn memory(daemon: &Daemon) -> u64 {
     line.trim().trim_end_matches(" kB").parse().unwrap()
 }
 
-/// A file of so many functions, each of which calls the next.
+/// A file of this many functions; each one calls the next.
 fn functions(count: usize) -> String {
     let one = |it: usize| {
         format!("export function f{it}(a: string, b: number): boolean {{\n  return f{}(a, b);\n}}\n", it + 1)

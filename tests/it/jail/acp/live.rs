@@ -1,5 +1,5 @@
-//! What an agent tells while it works: its plan and what its calls change are seen at each door before its run ends, in words, and a
-//! flood of it delays no other agent.
+//! The reports of an agent while it works: each door shows its plan and the changes of its calls before its run ends, in words, and
+//! a flood of them delays no other agent.
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Command, Stdio};
@@ -19,13 +19,13 @@ use crate::support::rules::{allow, policy};
 use crate::support::waits::until_some;
 use crate::support::{Daemon, World};
 
-/// What the daemon may keep of what agents say, and more, in kilobytes.
+/// The most memory that the daemon may take for the output of agents, in kilobytes.
 const GROWTH_KB_MAX: u64 = 96 << 10;
 
 /// How long a command may take beside a flood, on a machine that has much else to do.
 const SOON: Duration = Duration::from_secs(10);
 
-/// What the agent tells, before it waits.
+/// The agent's reports, before it waits.
 const TOLD: &str = "plan look at it | change it\nchange a.txt two|three";
 
 /// The same as people are to see it, in this order.

@@ -14,8 +14,8 @@ use crate::support::rules::allow;
 /// More than the daemon keeps of the output of ended runs, in kilobytes.
 const GROWTH_KB_MAX: u64 = 64 << 10;
 
-/// What agents send, as of the session of the agent of these tests. An answer goes by a number that the daemon has not used, and
-/// modes and options are left out: an agent that changes its mode again and again is ended.
+/// Returns messages that agents send, with the session of the agent of these tests. An answer has a number that the daemon has
+/// not used, and modes and options are left out: an agent that changes its mode again and again is ended.
 fn sent(world: &World) -> Vec<Value> {
     let mut all = messages(world.repo().to_str().unwrap(), "a2c");
     all.retain(|it| it["params"]["update"]["sessionUpdate"] != "config_option_update");

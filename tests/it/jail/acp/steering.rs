@@ -1,5 +1,5 @@
-//! What is said to an agent while it works: kept, delivered when its turn ends or at once, shown with who said it, and told
-//! where it was not delivered. By whom, how much, and with agents that do everything wrong.
+//! Words for an agent while it works: kept, delivered when its turn ends or at once, shown with their speaker, and reported
+//! if they were not delivered. Who may say them, how much, and agents that do everything wrong.
 
 use std::fs;
 use std::process::Output;

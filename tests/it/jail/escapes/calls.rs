@@ -90,7 +90,7 @@ pub(super) fn ignore(signal: i32) {
     unsafe { libc::signal(signal, libc::SIG_IGN) };
 }
 
-/// Ends this process after some seconds, whatever it waits for.
+/// Ends this process after some seconds, even if it waits.
 pub(super) fn end_after(seconds: u32) {
     // SAFETY: a number.
     unsafe { libc::alarm(seconds) };

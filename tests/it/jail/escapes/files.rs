@@ -138,8 +138,7 @@ fn symlink_write(f: &Facts, _: &Own) -> Outcome {
     write(link.join("canary"))
 }
 
-/// One thread exchanges a directory and a link to the outside, the other opens a file through whichever is
-/// there.
+/// One thread exchanges a directory and a link to the outside, the other opens a file through the one that is there.
 fn symlink_swap_race(f: &Facts, _: &Own) -> Outcome {
     let [dir, link] = ["race", "race-link"].map(|name| f.workspace.join(name));
     let _there = (fs::create_dir(&dir), symlink(&f.outside, &link));

@@ -15,7 +15,7 @@ const SECONDS_MAX: u32 = 20;
 const PATIENCE: u32 = 1_000;
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// What the intruder knows about the world outside. It is told everything: nothing here relies on secrecy.
+/// The intruder's knowledge of the world outside. It gets everything: no protection here relies on secrecy.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Facts {
     /// The daemon's process.
@@ -61,11 +61,11 @@ pub(super) struct Facts {
     pub(super) only: Vec<String>,
 }
 
-/// What the intruder finds out about itself before it begins.
+/// The intruder's knowledge of itself, before it begins.
 pub(super) struct Own {
-    /// Whatever started it.
+    /// The process that started it.
     pub(super) parent: i32,
-    /// Descriptors that it was left with besides the three.
+    /// Descriptors that it has in addition to the three standard ones.
     pub(super) descriptors: Vec<String>,
 }
 
@@ -95,7 +95,7 @@ pub(super) fn shut(why: impl ToString) -> Outcome {
     Outcome(Saw::Shut, why.to_string())
 }
 
-/// What has worked is open, what has failed is shut.
+/// Returns the outcome of an attempt: open if it has worked, shut if it has failed.
 pub(super) fn by<T, E: ToString>(result: Result<T, E>, what: &str) -> Outcome {
     match result {
         Ok(_) => open(what),

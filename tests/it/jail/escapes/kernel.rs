@@ -223,7 +223,7 @@ fn type_into_the_terminal(command: usize) -> Outcome {
     by(call(libc::SYS_ioctl, [onto, command, address(&mut letter)]), "typed")
 }
 
-/// A program that never was a file, with the bit that makes it somebody else's.
+/// A program that never was a file, with the setuid bit.
 fn memfd_setuid(_: &Facts, _: &Own) -> Outcome {
     let made = call(libc::SYS_memfd_create, [text(&c("program")), 0]).map(calls::file);
     let marked = made.and_then(|file| {

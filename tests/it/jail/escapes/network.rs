@@ -139,7 +139,7 @@ fn bind() -> io::Result<usize> {
     socket(IN, STREAM, 0).and_then(|socket| call(libc::SYS_bind, [socket, address(&mut to[..]), to.len()]))
 }
 
-/// What works on a network that has nothing but this worker is no way out.
+/// Returns the outcome of an attempt on the network: a network that has only this worker is no way out.
 fn on_the_hosts_network<T>(f: &Facts, result: io::Result<T>) -> Outcome {
     let ours = fs::read_link("/proc/self/ns/net").map(|link| link.to_string_lossy() == f.network);
     match (result, ours) {

@@ -158,7 +158,7 @@ fn vm_readv(f: &Facts, _: &Own) -> Outcome {
     }
 }
 
-/// Who started the one that started us; 0 if that cannot be seen.
+/// Returns the parent of our parent; 0 if that cannot be seen.
 fn grandparent(parent: i32) -> i32 {
     let stat = fs::read_to_string(format!("/proc/{parent}/stat")).unwrap_or_default();
     let fields = stat.rsplit_once(')').map_or("", |(_, fields)| fields);

@@ -11,7 +11,7 @@ use provost::jail::Tier;
 use super::calls::{self, address, c, call, signed, text};
 use super::intruder::{Attempt, Facts, Outcome, Own, by, open, shut};
 
-/// What the jails of this suite allow: see `stand_in`.
+/// The limits of the jails of this suite: see `stand_in`.
 pub(super) const OPEN_FILES: u32 = 128;
 pub(super) const FILE_BYTES: u64 = 64 << 20;
 pub(super) const DATA_BYTES: u64 = 512 << 20;

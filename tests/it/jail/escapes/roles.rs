@@ -1,5 +1,5 @@
-//! What this executable is besides the tests: the supervisor of jails that lack a layer, the daemon that an
-//! intruder is after, and the intruder.
+//! The other roles of this executable: the supervisor of jails that lack a layer, the daemon that an intruder attacks,
+//! and the intruder.
 
 use super::{intruder, stand_in};
 

@@ -13,7 +13,7 @@ use super::table;
 use super::world::is_marked;
 use crate::support::World;
 
-/// What is tried on the file `f` and on the setting `.vscode/tasks.json`, both with a second name outside.
+/// The attempts on the file `f` and on the setting `.vscode/tasks.json`, both with a second name outside.
 const ATTEMPTS: [(&str, &str); 8] = [
     ("shared.append", "echo x >> f"),
     ("shared.truncate", ": > f"),
@@ -25,7 +25,7 @@ const ATTEMPTS: [(&str, &str); 8] = [
     ("shared.setting_by_its_other_name", "echo x >> second"),
 ];
 
-/// The commands in each of which the rows are tried, by the table's words for them.
+/// The commands in which each row is tried, by the table's words for them.
 const WAYS: [&str; 3] = ["no jail", "ns", "jail try"];
 
 /// All that an attempt may change of a file, its number of names excepted.

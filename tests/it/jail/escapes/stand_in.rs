@@ -27,16 +27,16 @@ use super::{kernel, resources, roles};
 /// Is in the daemon's command line, and says that it is the daemon's.
 pub(super) const MARK: &str = "stand-in-of-the-daemon";
 
-/// What the intruder sends to the daemon. Nobody dies of this or the next two.
+/// The signal that the intruder sends to the daemon. This signal and the next two end no process.
 pub(super) const DIRECT: i32 = libc::SIGWINCH;
 
-/// What it has the kernel send to the daemon.
+/// The signal that the intruder has the kernel send to the daemon.
 pub(super) const BY_THE_KERNEL: i32 = libc::SIGCONT;
 
-/// What it sends to everybody.
+/// The signal that the intruder sends to all processes.
 pub(super) const TO_ALL: i32 = libc::SIGURG;
 
-/// What the daemon is told.
+/// The order to the daemon.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Order {
     /// [`MARK`], so that it is in the command line.
@@ -60,18 +60,18 @@ impl Order {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Jail {
     pub(super) tier: Tier,
-    /// What it lacks.
+    /// The layers that the jail lacks.
     pub(super) without: Vec<Layer>,
     /// The supervisor's executable.
     pub(super) supervisor: PathBuf,
 }
 
-/// What the daemon has to say afterwards.
+/// The daemon's report afterwards.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Report {
     /// One line for each attempt.
     pub(super) lines: String,
-    /// What went to standard error, and how the intruder has ended.
+    /// The text on standard error, and the intruder's end.
     pub(super) end: String,
     /// Signals that have come.
     pub(super) signals: BTreeSet<i32>,
@@ -111,7 +111,7 @@ pub(super) fn main(order: &str) -> ! {
     calls::leave(0)
 }
 
-/// What somebody of the same user could do to a process.
+/// Returns the facts of a process that another process of its user could change.
 fn condition() -> Vec<String> {
     let stat = fs::read_to_string("/proc/self/stat").unwrap();
     let nice = stat.rsplit_once(')').unwrap().1.split_whitespace().nth(16).unwrap().to_owned();
@@ -182,7 +182,7 @@ impl Doors {
     }
 }
 
-/// What the processes of a host share, under names of this process.
+/// The objects that the processes of a host share, under names of this process.
 struct Shared {
     key: i32,
     memory: usize,

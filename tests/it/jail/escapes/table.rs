@@ -1,5 +1,5 @@
-//! What is expected of each attempt. The table is a document for readers, `docs/escapes.md`, and read from
-//! there, so that what it says is what is tried.
+//! The expected outcome of each attempt. The table is a document for readers, `docs/escapes.md`, and the tests read it
+//! there, so that the tests try exactly the attempts of the document.
 
 use std::fs;
 
@@ -34,13 +34,13 @@ const WORDS: [(&str, Layer); 13] = [
     ("session", Layer::Session),
 ];
 
-/// What stands in the way of an attempt.
+/// The protection against an attempt.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Held {
     /// It fails for an ordinary user without a jail as well.
     Host,
-    /// What the tier itself stands on, and what can therefore not be left out: the user namespace, or the
-    /// supervisor's own Landlock domain.
+    /// The base of the tier itself, which cannot be left out: the user namespace, or the supervisor's own Landlock
+    /// domain.
     Base,
     /// Layers: it succeeds when all of one of these sets are missing, and not before.
     By(Vec<Vec<Layer>>),

@@ -14,7 +14,7 @@ use super::intruder::Saw;
 use super::stand_in::{BY_THE_KERNEL, Jail, MARK, Order, Report, TO_ALL};
 use super::{provost, roles, table};
 
-/// What is there at the beginning.
+/// The files at the beginning.
 const FILES: [(&str, &str); 12] = [
     ("workspace/.git/HEAD", "ref: refs/heads/main\n"),
     ("workspace/.git/config", "[core]\n"),
@@ -37,7 +37,7 @@ pub(super) struct World {
     _dir: tempfile::TempDir,
 }
 
-/// What has become of an intrusion.
+/// The result of an intrusion.
 pub(super) struct Seen {
     pub(super) report: Report,
     /// How each attempt has ended, with what was seen.

@@ -1,4 +1,4 @@
-//! What runs have left, in the files of the state folder: whole or not there, and not for ever.
+//! The artifacts of runs in the files of the state folder: whole or not there, and not for ever.
 
 use std::fs::{self, File};
 use std::time::{Duration, SystemTime};

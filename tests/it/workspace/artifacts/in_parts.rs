@@ -1,4 +1,4 @@
-//! Applies at the same time of which each brings one part of what a single apply does not bring.
+//! Simultaneous applies that each bring one part of a whole that a single apply does not bring.
 
 use std::sync::Barrier;
 
@@ -8,7 +8,7 @@ use crate::support::desk::{Desk, FREELY, errors, file};
 use crate::support::eventually;
 use crate::support::terminal::at_the_terminal;
 
-/// What git takes a folder for a repository by, and runs from it.
+/// The parts by which git takes a folder for a repository, and from which it runs programs.
 const PARTS: [&str; 4] = ["HEAD", "config", "objects/x", "refs/x"];
 
 const CONFIG: &str = "[core]\n\tfsmonitor = ./it.sh\n";

@@ -26,7 +26,7 @@ fn task() -> TaskId {
     TaskId::parse("a-run").unwrap()
 }
 
-/// What a run has left that found this.
+/// Returns the changes of a run that found this base.
 fn harvest(base: Option<&str>) -> Changeset {
     let artifact = Artifact {
         id: artifact_id(&task(), 1),

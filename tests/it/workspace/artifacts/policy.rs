@@ -1,4 +1,4 @@
-//! Whether somebody may have files written is policy's word.
+//! Policy decides which callers may have files written.
 
 use std::os::unix::fs::PermissionsExt as _;
 

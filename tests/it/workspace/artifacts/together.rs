@@ -196,7 +196,7 @@ fn what_others_intend_is_left_alone_where_the_configuration_says_so() {
     assert!(said.iter().any(|it| it.starts_with("Cargo.lock: the configuration")), "{said:?}");
 }
 
-/// Removes a whole folder for a file in its place, while somebody saves another file there.
+/// Removes a whole folder for a file in its place, while a person saves another file there.
 #[test]
 fn what_belongs_together_comes_back_when_the_rest_cannot_be_done() {
     let desk = Desk::new();
@@ -223,7 +223,7 @@ fn what_belongs_together_comes_back_when_the_rest_cannot_be_done() {
     assert_eq!(desk.text("other"), "-");
 }
 
-/// Removes a folder for a file in its place, and somebody saves another file there before its turn has come.
+/// Removes a folder for a file in its place, and a person saves another file there before its turn has come.
 #[test]
 fn nothing_of_a_change_is_removed_that_does_not_fit_any_more() {
     use std::os::unix::fs::MetadataExt as _;

@@ -1,4 +1,4 @@
-//! What was there before an apply comes back.
+//! The undo of an apply: the earlier files come back.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;

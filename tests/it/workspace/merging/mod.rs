@@ -25,7 +25,7 @@ use crate::support::World;
 use crate::support::repositories::well;
 use crate::support::terminal::at_the_terminal;
 
-/// An agent that runs what it is told as a shell script.
+/// An agent that runs its prompt as a shell script.
 pub(super) const AGENT: &str = "[[agent]]\nid = \"coder\"\ncommand = [\"/bin/sh\"]\nmax_parallel = 4\n";
 
 /// A repository on the branch `main`, with one commit of these files.
@@ -93,7 +93,7 @@ pub(super) fn branch(
     commit
 }
 
-/// What a branch names.
+/// Returns the commit that a branch names.
 pub(super) fn tip(world: &World, name: &str) -> String {
     well(&world.repo(), &["rev-parse", &format!("refs/heads/{name}")]).trim().to_owned()
 }

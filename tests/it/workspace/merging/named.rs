@@ -1,5 +1,5 @@
-//! What runs outside of every jail because something names it is merged only where a person says so; and what the
-//! daemon does not see of a repository keeps a merge out.
+//! Files that run outside of every jail because a setting names them are merged only if a person says so; and parts of
+//! a repository that the daemon does not see keep a merge out.
 
 use serde_json::Value;
 

@@ -1,5 +1,5 @@
-//! What merges cleanly as text and does not as symbols: both sides change one, one side calls what the other
-//! has changed, a contract is broken. The agent whose branch it is reads why.
+//! Merges that are clean as text and not as symbols: both sides change one, one side calls a symbol that the other has
+//! changed, a contract is broken. The agent whose branch it is reads why.
 
 use serde_json::{Value, json};
 

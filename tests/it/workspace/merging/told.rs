@@ -1,4 +1,4 @@
-//! What a person and an agent read of a branch that was set aside, and of one that waits.
+//! The texts for a person and an agent about a branch that was set aside, and about one that waits.
 
 use serde_json::json;
 

@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use crate::support::World;
 
-/// An agent that runs what it is told as a shell script, in a private copy.
+/// An agent that runs its prompt as a shell script, in a private copy.
 pub(super) const AGENT: &str = "[[agent]]\nid = \"coder\"\ncommand = [\"/bin/sh\"]\n";
 
 /// A world with that agent, and with these files in its repository.
@@ -28,7 +28,7 @@ pub(super) fn world(files: &[(&str, &str)], more: &str) -> World {
     world
 }
 
-/// What a command said, by its exit code.
+/// Returns the output of a command, which has to end with this exit code.
 pub(super) fn ran(world: &World, args: &[&str], code: i32) -> String {
     let done = world.command(args).output().unwrap();
     let said = String::from_utf8([done.stdout, done.stderr].concat()).unwrap();
@@ -36,7 +36,7 @@ pub(super) fn ran(world: &World, args: &[&str], code: i32) -> String {
     said
 }
 
-/// What it wrote to standard output alone.
+/// Returns the command's standard output alone.
 pub(super) fn printed(world: &World, args: &[&str]) -> String {
     let done = world.command(args).output().unwrap();
     assert!(done.status.success(), "{args:?}: {done:?}");

@@ -1,4 +1,4 @@
-//! Whose apply is written at once: that of a person at a terminal of their own. Who else asks, waits.
+//! Applies that are written at once: those of a person at a terminal of their own. All others wait.
 
 use super::{AGENT, done, ran, text, world};
 use crate::support::World;

@@ -1,4 +1,4 @@
-//! Which branches a run may have, and what is refused before anything is delegated.
+//! The branches that a run may have, and the requests that are refused before anything is delegated.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! What a run leaves: a commit, by the agent and for the person, or none.
+//! The commit that a run leaves, by the agent and for the person, or none.
 
 use super::{folder, git, git_in, listed, on, ran, tree_of, world};
 use crate::support::eventually;

@@ -1,4 +1,4 @@
-//! What a run has committed is merged: its task says so, and nothing of it waits for a person any more.
+//! Merged commits of runs: the task says that it is merged, and no part of it waits for a person any more.
 
 use serde_json::Value;
 

@@ -16,7 +16,7 @@ use serde_json::Value;
 
 use crate::support::World;
 
-/// An agent that runs what it is told as a shell script, and may read the programs that it finds.
+/// An agent that runs its prompt as a shell script, and may read the programs that it finds.
 pub(super) const AGENT: &str = "[[agent]]\nid = \"coder\"\ncommand = [\"/bin/sh\"]\nmax_parallel = 4\n";
 
 /// A world with that agent, a person who is known to git, and a first commit with these files.
@@ -35,7 +35,7 @@ pub(super) fn world(files: &[(&str, &str)]) -> World {
     world
 }
 
-/// What git says in the repository.
+/// Returns git's output in the repository.
 pub(super) fn git(world: &World, args: &[&str]) -> String {
     git_in(world, &world.repo(), args)
 }
@@ -54,7 +54,7 @@ pub(super) fn git_tried(world: &World, folder: &Path, args: &[&str]) -> std::pro
     git.output().unwrap()
 }
 
-/// What a command said, by its exit code.
+/// Returns the output of a command, which has to end with this exit code.
 pub(super) fn ran(world: &World, args: &[&str], code: i32) -> String {
     let done = world.command(args).output().unwrap();
     let said = String::from_utf8([done.stdout, done.stderr].concat()).unwrap();
@@ -69,7 +69,7 @@ pub(super) fn on(world: &World, branch: &str, script: &str) -> Value {
     serde_json::from_slice(&done.stdout).unwrap_or_else(|_| panic!("{done:?}\n{}", world.log()))
 }
 
-/// What the result of a task says about its work tree.
+/// Returns the work tree in the result of a task.
 pub(super) fn tree_of(task: &Value) -> Value {
     let notes = task["notes"].as_array().unwrap();
     let found = notes.iter().rev().map(|note| note["details"]["work_tree"].clone()).find(|it| !it.is_null());

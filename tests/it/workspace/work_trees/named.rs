@@ -1,5 +1,5 @@
-//! What git's configuration names in the workspace stays as it is in a work tree, and in its commit, by whatever path it
-//! is named; and names that mean other files elsewhere delete nothing.
+//! Files in the workspace that git's configuration names stay as they are in a work tree, and in its commit, if they are
+//! named by any path; and names that mean other files elsewhere delete nothing.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};

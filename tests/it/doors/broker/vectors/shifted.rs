@@ -65,7 +65,7 @@ fn taken(group: &str) -> Vec<Taken> {
     }
 }
 
-/// What was recorded of a group, with our numbers.
+/// The recording of a group, with Provost's numbers.
 pub(super) struct Shifted {
     /// Recorded numbers, and which they are here.
     numbers: BTreeMap<u64, u64>,
@@ -119,7 +119,7 @@ impl Shifted {
         status == 200 && fits(&expected, &got)
     }
 
-    /// An inbox: the recorded messages, each of which is in the log, without those that are refused here, and with those
+    /// An inbox: the recorded messages, which are all in the log, without those that are refused here, and with those
     /// that are taken here.
     fn inbox(&self, agent: &str, recorded: &Value) -> Value {
         let mut found: BTreeMap<u64, Value> = BTreeMap::new();

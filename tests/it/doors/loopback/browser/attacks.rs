@@ -1,5 +1,5 @@
-//! What a hostile page sends to each route of the doors over loopback HTTP: what would change something, if a
-//! process of this user sent it.
+//! The requests of a hostile page to each route of the doors over loopback HTTP: they would change something, if a
+//! process of this user sent them.
 
 use provost::protocols::{agent_protocol, broker};
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ use super::*;
 /// A method, a path with its names filled in, and a body.
 pub(super) type Attack = (&'static str, String, String);
 
-/// What is there before the page comes: an agent that leads and has a file, a task and a hand-off.
+/// The state before the page comes: an agent that leads and has a file, a task and a hand-off.
 pub(super) struct Prey {
     task: String,
     handoff: String,
@@ -91,7 +91,7 @@ impl Prey {
     }
 }
 
-/// What can be asked for at each of the doors.
+/// Returns the routes of each of the doors.
 pub(super) fn doors(world: &World) -> [(Http, Vec<(&'static str, &'static str)>); 2] {
     [
         (Http::agent_protocol(world), agent_protocol::routes().collect()),
