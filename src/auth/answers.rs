@@ -86,7 +86,9 @@ pub fn check(state: &State, away: &AnsweredAway) -> Result<(), (EventSeq, Unprov
         task.and_then(|it| it.approval).is_some_and(|approval| is_open(&approval))
     };
     match away.begins.iter().find(unanswered) {
-        Some(task) => Err((last, format!("task {task} is to begin here without an answer").into())),
+        Some(task) => {
+            Err((last, format!("task {task} would begin here although its approval has no answer").into()))
+        }
         None => Ok(()),
     }
 }

@@ -121,7 +121,7 @@ impl<'a> Checking<'a> {
                 if let Some(word) = signed
                     && !matches!(self.said(word)?, Word::Revoke(it) if it.revoke == **id)
                 {
-                    return no("what was signed for a revocation is about something else");
+                    return no("the signature of a revocation covers a different action");
                 }
                 self.passkeys.get_mut(id).into_iter().for_each(|it| it.is_revoked = true);
                 Ok(())
@@ -264,7 +264,7 @@ impl<'a> Checking<'a> {
                 let value = json!({ "id": new.id, "key": new.key, "name": new.name, "rp_id": new.rp_id });
                 let enrolled = Digest::of(Json::from_value(&value).as_str().as_bytes());
                 if !matches!(self.said(word)?, Word::Enrol(it) if it.enrol == enrolled) {
-                    return no("what was signed for a new passkey is about something else");
+                    return no("the signature for a new passkey covers a different action");
                 }
             }
         }
@@ -319,7 +319,7 @@ impl<'a> Checking<'a> {
             return Ok(());
         }
         if !self.granted.iter().any(|it| it.0 == approval) {
-            return no(format!("task {} goes on without an answer", new.id()));
+            return no(format!("task {} continues although its approval has no answer", new.id()));
         }
         if new.order != task.order || new.asked_by != task.asked_by {
             return no(format!("task {} is another one than was asked for", new.id()));
@@ -335,7 +335,7 @@ impl<'a> Checking<'a> {
                 if self.granted.iter().any(|it| it.1.daemon.host == self.state.here.host) {
                     return Ok(());
                 }
-                no("something is to be begun here that was not asked for here")
+                no("the entry begins work on this host that was not requested here")
             }
             Effect::StopWorker { .. }
             | Effect::RunHook { .. }
@@ -354,8 +354,10 @@ impl<'a> Checking<'a> {
                 Ok(())
             }
             Some(TaskState::Waiting | TaskState::Retrying { .. }) => Ok(()),
-            Some(TaskState::Awaiting { .. }) => no(format!("task {id} is to begin here without an answer")),
-            _ => no(format!("task {id} is to begin here, and was not asked for here")),
+            Some(TaskState::Awaiting { .. }) => {
+                no(format!("task {id} would begin here although its approval has no answer"))
+            }
+            _ => no(format!("task {id} would begin here, and was not requested here")),
         }
     }
 }

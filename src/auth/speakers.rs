@@ -78,7 +78,7 @@ impl Speakers {
             known.names.extend(new.iter().map(|it| (*it, name.clone())));
         }
         if let Err(err) = known.keep(&new) {
-            tracing::warn!(%err, "who speaks as an agent is known until the daemon ends, and no longer: it could not be kept");
+            tracing::warn!(%err, "the record of processes that speak as agents could not be saved; it ends with this daemon");
         }
     }
 

@@ -168,7 +168,7 @@ pub(super) fn apply(here: &RepoContext, asked: &OfTask) -> Result<u8, CliError> 
     if here.json {
         return in_json(&done);
     }
-    let counts = counted(&done, "as they are to be already")?;
+    let counts = counted(&done, "unchanged, since the files have this content already")?;
     out::line(format!("written: {counts},{}", changes::of_whom(&task)))?;
     for error in &done.errors {
         out::note(visible_name(&format!("left alone: {error}"), 800));
@@ -183,7 +183,7 @@ pub(super) fn apply(here: &RepoContext, asked: &OfTask) -> Result<u8, CliError> 
     let short = format!("{} of the files are not written", done.errors.len());
     let diff = task_command("task diff", &request.task, "");
     Err(CliError::of(short).next(match done.applied {
-        0 => format!("{diff}; if nothing of it is wanted any more: {discard}"),
+        0 => format!("{diff}; to drop these changes: {discard}"),
         _ => diff,
     }))
 }

@@ -354,9 +354,11 @@ fn in_database(database: &store::Database, found: &mut Findings) {
     }
     match (it.standbys, it.waits_for_standby) {
         (_, true) => found.add("database standby", Health::Fine, "a commit waits for a standby"),
-        (0, false) => {
-            found.add("database standby", Health::Note, "there is none: what the server's disk loses is lost")
-        }
+        (0, false) => found.add(
+            "database standby",
+            Health::Note,
+            "there is no standby: data that the server's disk loses is lost",
+        ),
         (_, false) => found.add(
             "database standby",
             Health::Note,

@@ -248,7 +248,11 @@ fn remove(here: &RepoContext, asked: &Remove) -> Result<u8, CliError> {
                 .next(format!("provost host remove {} --yes", asked.host)));
         }
         let it = named(here, &shared(here)?, &asked.host)?;
-        out::note(format!("Remove {} ({})? What it runs is lost. [y/N]", it.name, it.daemon.host.short()));
+        out::note(format!(
+            "Remove {} ({})? Its running tasks are lost. [y/N]",
+            it.name,
+            it.daemon.host.short()
+        ));
         let mut line = String::new();
         io::stdin()
             .read_line(&mut line)

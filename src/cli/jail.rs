@@ -182,7 +182,7 @@ fn explain(here: &RepoContext, asked: Explain, rehearse: &Rehearsal) -> Result<u
     }
     facts.extend(way_of(copies, by_itself));
     if plan.tier() != Tier::Job {
-        let door = "besides, a door of its own to the daemon, made for each run";
+        let door = "also a door to the daemon, made for each run";
         facts.push((Topic::Network, door.into()));
     }
     facts.sort_by_key(|(topic, _)| *topic);

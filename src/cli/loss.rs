@@ -54,7 +54,7 @@ fn refused(err: StoreError) -> CliError {
         StoreError::InUse { .. } => "provost down, then this again",
         _ => "provost doctor",
     };
-    CliError::refusal("the journal is not gone on with").because(err).next(next)
+    CliError::refusal("the journal was not continued").because(err).next(next)
 }
 
 /// Waits until the person at the terminal confirms.

@@ -352,7 +352,7 @@ async fn watch(here: &RepoContext, client: &Client, numbers: &[u64]) -> Result<u
         _ if here.json => Err(CliError::silent(RETURNED)),
         _ => Err(CliError::of(format!("{aside} of {} branches are set aside{and_gone}", numbers.len()))
             .with_code(RETURNED)
-            .next("settle what is said above, then: provost merge queue add BRANCH")),
+            .next("solve the problems above, then: provost merge queue add BRANCH")),
     }
 }
 

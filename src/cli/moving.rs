@@ -114,7 +114,7 @@ fn tell_of(here: &RepoContext, asked: &Move, config: &Config, done: Moved) -> Re
     })?;
     if let Some(aside) = &done.aside {
         out::note(format!(
-            "the folder's file is kept as {}; no daemon goes on with it: remove it when you need it no more",
+            "the folder's file is kept as {}; no daemon uses it, and you can remove it",
             here.places.state.join(aside).display()
         ));
     }

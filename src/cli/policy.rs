@@ -216,7 +216,7 @@ fn counts(here: &RepoContext) -> String {
                 "not in force yet: the daemon looks every {POLICY_LOOK_S} s, and `provost daemon reload` makes it look now"
             )
         }
-        Err(_) => "the daemon goes on with those that it has".into(),
+        Err(_) => "the daemon keeps its present rules".into(),
     }
 }
 
@@ -403,7 +403,7 @@ fn from_history(here: &RepoContext, last: usize) -> Result<Vec<(String, Request)
     }
     if left > 0 {
         out::note(format!(
-            "{left} decisions are left out: what they were about is not on record, or kept no more"
+            "{left} decisions were skipped: their requests are not recorded, or no longer kept"
         ));
     }
     if found.late {

@@ -120,7 +120,7 @@ pub(super) fn wait_for<T>(it: impl Future<Output = Result<T, CliError>>) -> Resu
     let mut done = None;
     // Boxed, and without its result, so that the runtime's code is compiled once, and not for each command.
     block_on(Box::pin(async { done = Some(it.await) }))?;
-    done.expect("what was waited for has come to its end")
+    done.expect("the awaited work has ended")
 }
 
 fn block_on(it: Pin<Box<dyn Future<Output = ()> + '_>>) -> Result<(), CliError> {

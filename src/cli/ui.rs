@@ -43,7 +43,7 @@ pub(super) fn ui(asked: &Ui, narrowed: bool, json: bool) -> Result<u8, CliError>
     let missing = [(io::stdin().is_terminal(), "input"), (io::stdout().is_terminal(), "output")];
     if let Some((_, which)) = missing.iter().find(|it| !it.0) {
         return Err(CliError::of("`provost ui` needs a terminal")
-            .because(format!("standard {which} is none"))
+            .because(format!("standard {which} is not a terminal"))
             .next("provost, which prints what needs you once")
             .with_code(USAGE));
     }

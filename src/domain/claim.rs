@@ -72,7 +72,7 @@ impl TryFrom<String> for Content {
             ("unreadable", _) => Ok(Content::Unreadable),
             ("too_large", _) => Ok(Content::TooLarge),
             (_, Some(digits)) => Ok(Content::Sha(digits.to_be_bytes())),
-            _ => Err("neither a short digest nor a word for why there is none"),
+            _ => Err("neither a short digest nor the reason for its absence"),
         }
     }
 }

@@ -169,7 +169,7 @@ impl State {
         let new = PushSubscription { added_at: now, ..verb.subscription.clone() };
         if self.push.get(&new.id).is_none() && self.push.iter().count() >= PUSH_SUBSCRIPTIONS_MAX {
             return Err(Refusal::quota(
-                "as many browsers are told as may be",
+                "the limit of browsers for messages is reached",
                 PUSH_SUBSCRIPTIONS_MAX,
                 "remove one: provost push list",
             ));
@@ -189,11 +189,11 @@ impl State {
         out: &mut Outbox,
     ) -> Result<PushSnoozed, Refusal> {
         if who.proof() != Proof::Internal {
-            let why = "only the browser that is told puts a question off".into();
+            let why = "only the browser that got the message can postpone the question".into();
             return Err(Refusal::PasskeyRefused { why });
         }
         let Some(known) = self.push.get(&verb.id) else {
-            return Err(Refusal::PasskeyRefused { why: "no browser of this id is told".into() });
+            return Err(Refusal::PasskeyRefused { why: "no browser with this id gets messages".into() });
         };
         let parked = self.approvals.get(verb.approval).ok_or(Refusal::ApprovalNotFound(verb.approval))?;
         let until = now.after(Ttl::seconds_clamped(PUSH_SNOOZE_S));
@@ -228,7 +228,7 @@ impl State {
             return Err(Refusal::PasskeyRefused { why: why.into() });
         }
         let Some(known) = self.push.get(&verb.id) else {
-            return Err(Refusal::PasskeyRefused { why: "no browser of this id is told".into() });
+            return Err(Refusal::PasskeyRefused { why: "no browser with this id gets messages".into() });
         };
         for effect in self.outgoing.owed_to(&known.address()) {
             out.put(Change::DropEffect(effect));

@@ -147,7 +147,7 @@ impl State {
         };
         if let Some(what) = travel.judged.differs_in(&own) {
             return Err(format!(
-                "its worker has another {what} than what was allowed where it was asked for"
+                "its worker's {what} differs from the one that the asker's host has allowed"
             )
             .into());
         }

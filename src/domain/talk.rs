@@ -232,7 +232,7 @@ impl Task {
         });
         if !numbers.is_empty() {
             let named = numbers.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-            let lost = format!("Not delivered of what was said to its agent: {named}. {}", report.summary);
+            let lost = format!("These messages to its agent were not delivered: {named}. {}", report.summary);
             report.summary = clip(lost.trim_end());
             let event = TalkEvent::SayingsLost { task: self.id().clone(), numbers };
             out.append_event(EventKind::Talk(event));

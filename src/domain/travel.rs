@@ -69,7 +69,7 @@ impl Delegate {
     fn stays(&self) -> Option<&'static str> {
         match () {
             () if self.errand.is_some() => Some("a part of a job runs where the job does"),
-            () if self.continues.is_some() => Some("a session goes on where it is"),
+            () if self.continues.is_some() => Some("a session can continue only on its own host"),
             () if self.work_tree.is_some() => Some("a run in a work tree commits in its asker's clone"),
             () => None,
         }

@@ -131,7 +131,7 @@ fn never_work(kind: &EventKind) -> Result<(), Beyond> {
             no("it has a job, an apply or a merge")
         }
         EventKind::ChangesDiscarded { task, .. } | EventKind::ChangesMerged { task, .. } => {
-            no(format!("it says what has become of the changes of task {task}"))
+            no(format!("it reports what happened to the changes of task {task}"))
         }
         EventKind::Published { proof: Some(Proof::Terminal | Proof::Desktop | Proof::Passkey), .. } => {
             no("it speaks for a person")
@@ -180,13 +180,13 @@ impl<'a> Checking<'a> {
             Change::HostDown(daemon, _) if !self.is_by(*daemon) => {
                 no(format!("it says that the host {} has gone", daemon.host.short()))
             }
-            Change::PutAbility(it) if it.daemon != self.by => no("it says what another host can do"),
+            Change::PutAbility(it) if it.daemon != self.by => no("it publishes what another host can do"),
             Change::PutAbility(it) if it.role.is_full() => no("it says that it is a full host"),
             Change::PutAbility(it) => {
                 self.ability = Some(it.clone());
                 Ok(())
             }
-            Change::DropAbility(host) if *host != self.by.host => no("it says what another host cannot do"),
+            Change::DropAbility(host) if *host != self.by.host => no("it withdraws what another host can do"),
             Change::StartEffect(id) | Change::DropEffect(id) => self.is_its_effect(*id),
             Change::Count(new) => self.numbers_rise(new),
             Change::PutToken(_) | Change::DropToken(_) => no("it changes tokens"),

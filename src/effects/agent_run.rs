@@ -139,7 +139,7 @@ impl RunFolders {
         let mut copied = Copied::left_at(left);
         if let Err(err) = copied.rename(name) {
             copied.leave();
-            return Err(jail_refused(format!("its private copy cannot be taken up: {err}")));
+            return Err(jail_refused(format!("its private copy cannot be reopened: {err}")));
         }
         let taken_up = snapshot::take_up(place.root.handle(), copied, &base, &place.copies);
         Self::marked(Folder::Own(taken_up.map_err(|why| jail_refused(why.to_string()))?), task)

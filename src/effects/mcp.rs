@@ -115,7 +115,7 @@ async fn ask(
     let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
     match service.send_request(request).await.map_err(failed)? {
         ServerResult::InputRequiredResult(_) | ServerResult::CreateTaskResult(_) => {
-            Err(untold(": it answers with a question or a task of its own, where a result is needed"))
+            Err(untold(": it answered with a question or a task; a result is needed"))
         }
         _ => tap.result().ok_or_else(|| untold(": its result cannot be read")),
     }

@@ -148,7 +148,7 @@ impl<'a> Seeker<'a> {
 
     /// Returns the reason why the findings are incomplete; `None` if they are complete.
     pub(super) fn over(&self) -> Option<String> {
-        let begins = "more is named by what runs outside of every jail than is looked at";
+        let begins = "settings that run outside of every jail name more files than the daemon examines";
         let file = self.too_long.as_ref().or(self.dearest.as_ref().map(|it| &it.1));
         self.budget.is_over().then(|| match file {
             Some(file) => {

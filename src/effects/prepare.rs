@@ -274,8 +274,8 @@ fn session(
     match (sessions, earlier.map(|it| it.kept.as_ref())) {
         (Some(sessions), Some(Some(first))) => sessions.go_on(first).map(Some).map_err(jail_refused),
         (_, Some(_)) => Err(jail_refused(
-            "its session cannot be gone on with: its worker's entry keeps no home any more, for which it needs tier ns, type acp \
-             and no secrets in files",
+            "its session cannot be continued: its worker's entry keeps no home any more, which needs tier ns, type acp and no \
+             secrets in files",
         )),
         (Some(sessions), None) => sessions.begin(task.id()).map(Some).map_err(jail_refused),
         (None, None) => Ok(None),

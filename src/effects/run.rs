@@ -352,7 +352,7 @@ impl Once {
         let over = match kept {
             Ok(harvest) => Over { harvest: Some(harvest), ..over },
             Err(why) => {
-                let why = format!("what it has changed is lost: {why}");
+                let why = format!("its changes are lost: {why}");
                 match over.end {
                     End::Code(0) | End::Told(_) => Over { end: End::Untold(why.into()), ..over },
                     // Such a run has a reason of its own already.

@@ -176,7 +176,7 @@ impl Visitor for Looking<'_, '_> {
     fn unread(&mut self, _folder: Folder<'_>, why: Unread) -> Result<(), Stopped> {
         match why {
             Unread::Beyond(Bound::Entries) => {
-                self.found.missing = Some("there are too many files, of whatever kind");
+                self.found.missing = Some("there are too many files, counting all kinds");
             }
             Unread::Beyond(Bound::Depth | Bound::Time) => self.found.missing = Some(TOO_DEEP),
             // We may not open the folder.

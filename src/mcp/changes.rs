@@ -49,7 +49,7 @@ impl Wanted {
         let is_first = wanted.is_none();
         let places = wanted.get_or_insert_default();
         if places.len() >= MCP_SUBSCRIPTIONS_MAX && !places.contains(&place) {
-            let most = format!("one host is told of {MCP_SUBSCRIPTIONS_MAX} resources; unsubscribe one");
+            let most = format!("a host can subscribe to {MCP_SUBSCRIPTIONS_MAX} resources; unsubscribe one");
             return Err(ErrorData::invalid_params(most, None));
         }
         places.insert(place);
@@ -82,7 +82,7 @@ impl Wanted {
             over = follow(&client, from, || self.places().clone().unwrap_or_default(), tell) => {
                 // This era has no message for an end; the host's next request is refused with the reason.
                 if let Over::Refused(error) = over {
-                    tracing::warn!(%error, "a host is told of nothing more");
+                    tracing::warn!(%error, "a host gets no more notices");
                     *self.places() = None;
                 }
             }

@@ -98,7 +98,7 @@ pub(super) async fn open(call: &Call, cursor: &str) -> Result<String, ToolError>
     }
     let tool = &call.request().name;
     Err(ToolError::new(format!(
-        "this cursor is none that {tool} has given you for these arguments; begin without one"
+        "this cursor is not one that {tool} has given you for these arguments; begin without one"
     )))
 }
 

@@ -125,7 +125,7 @@ impl Record {
             match self.word(&it["vouched"])? {
                 Some(Word::Enrol(word)) if word.enrol == enrolled => {}
                 None => {}
-                _ => return Err("what was signed for it is about something else".into()),
+                _ => return Err("its signature covers a different action".into()),
             }
         }
         self.keys.insert(passkey.id.clone(), passkey);
@@ -138,7 +138,7 @@ impl Record {
             match self.word(&it["signed"])? {
                 Some(Word::Revoke(word)) if word.revoke == id => {}
                 None => {}
-                _ => return Err("what was signed for it is about something else".into()),
+                _ => return Err("its signature covers a different action".into()),
             }
         }
         self.keys.remove(id);
@@ -169,7 +169,7 @@ impl Record {
         let word = match self.word(&it["signed"])? {
             Some(Word::Answer(word)) => word,
             None => return Ok(()),
-            _ => return Err("what was signed is no answer".into()),
+            _ => return Err("the signed text is not an answer to an approval".into()),
         };
         if it["approval"] != word.approval || it["verdict"] != if word.grant { "granted" } else { "denied" } {
             return Err("another answer was signed".into());

@@ -211,7 +211,7 @@ fn put(root: &Dir, file: &RepoPath, content: Content, bytes: &[u8]) -> io::Resul
     sync_folder(&dir)?;
     prune(&dir);
     RepoPath::parse(&[FOLDER[0], FOLDER[1], &name].join("/"))
-        .map_err(|_| io::Error::other("its name is none that a path may have"))
+        .map_err(|_| io::Error::other("its name is not a valid path"))
 }
 
 /// Writes a whole file under a temporary name that no reader asks for.

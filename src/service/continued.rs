@@ -47,7 +47,7 @@ fn session_of(earlier: &Task, who: &Principal, verb: &Delegate) -> Result<AgentS
         ));
     }
     if verb.errand.is_some() {
-        return Err("what an editor asks begins a session of its own".into());
+        return Err("an editor's request always begins a new session".into());
     }
     if !earlier.state.is_finished() {
         let say = task_command("say", id.as_str(), "\"…\"");

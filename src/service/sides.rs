@@ -71,7 +71,7 @@ fn side(objects: &Objects, agent: &AgentId, tops: &[PathBuf], file: &RepoPath) -
     };
     let known = tops.iter().find_map(|top| trees.iter().find(|it| is_same(&it.top, top)));
     let Some(tree) = known.or_else(|| trees.iter().find(is_named)) else {
-        return (None, Err("no work tree of its own is known".into()));
+        return (None, Err("the daemon knows no separate work tree of it".into()));
     };
     (tree.branch.clone(), changed(objects, tree, file))
 }

@@ -72,7 +72,7 @@ pub(super) fn must_not_be_gone(dir: &Path, marked: bool) -> Result<(), StoreErro
     if has_database(dir) || !(keyed || marked) {
         return Ok(());
     }
-    let what = if keyed { "its key beside it" } else { "what was noted of its journal" };
+    let what = if keyed { "its key beside it" } else { "the notes about its journal" };
     Err(StoreError::Gone { path: dir.join(DATABASE).display().to_string().into(), what })
 }
 

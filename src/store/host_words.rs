@@ -93,7 +93,7 @@ impl HostWords {
     /// Takes in the payload of a notification at this host, if the host that it names has signed it.
     pub(super) fn hear(&self, here: HostId, payload: &str) {
         let Some((from, word)) = self.open(here, payload) else {
-            return tracing::debug!("a word that no host has signed is not heard");
+            return tracing::debug!("a message that no host has signed was ignored");
         };
         self.0.hears.get().iter().for_each(|hears| hears(from, word.clone()));
     }
@@ -107,7 +107,7 @@ impl HostWords {
         let is_signed =
             self.0.seals.has_signed(from, false, (WORD, &[by.as_bytes(), at.as_bytes(), &word]), &signature);
         let is_signed =
-            is_signed.inspect_err(|error| tracing::warn!(%error, "a word of another host is not heard"));
+            is_signed.inspect_err(|error| tracing::warn!(%error, "a message of another host was ignored"));
         (is_signed.ok()? && from != here).then_some((from, word))
     }
 

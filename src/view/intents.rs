@@ -79,7 +79,7 @@ fn meets(it: &Meeting, filter: &Filter) -> bool {
 fn meeting(it: &Meeting) -> Row {
     let state = match it.severity.as_str() {
         "symbol" => Word::new("same symbol", Tone::Bad),
-        "caller" => Word::new("calls what the other has", Tone::Waiting),
+        "caller" => Word::new("calls a symbol that the other changes", Tone::Waiting),
         _ => Word::new("same file", Tone::Waiting),
     };
     let mut cells = vec![Cell::State(state), Cell::code(&it.file)];

@@ -10,11 +10,14 @@ use super::{Block, Cell, Command, Here, Row, Rows, Subscribing, Tone, Word};
 /// Shows the list of browsers, and the place where the reader's browser can subscribe as well.
 pub fn browsers(push: &Push, known: &Passkeys) -> Vec<Block> {
     let rows = Rows {
-        title: "Browsers that are told".into(),
+        title: "Browsers that get messages".into(),
         columns: vec!["Browser", "By", "Page", "Since", "Owed", "Last"],
         rows: push.browsers.iter().map(row).collect(),
         more: 0,
-        empty: Empty::new("No browser is told when something needs you while its page is closed.", None),
+        empty: Empty::new(
+            "No browser gets a message when something needs you while its page is closed.",
+            None,
+        ),
     };
     let signers = signers(known);
     let full = push.browsers.len() >= push.most;

@@ -68,7 +68,7 @@ impl Web {
 }
 
 fn nothing_taken() -> WebError {
-    let message = "at this address nothing is taken; an answer is a word that a passkey has signed";
+    let message = "this address accepts only answers that a passkey has signed";
     let mut err = WebError::new(StatusCode::METHOD_NOT_ALLOWED, "only_signed", message);
     err.body.hint = Some("at a terminal: provost approve, provost deny".into());
     err
@@ -91,7 +91,7 @@ pub(super) async fn taken_over_all(head: &Parts, path: &str, body: Body) -> Resu
 /// Another kind of body, and a body that cannot be received.
 pub(super) async fn taken(head: &Parts, body: Body) -> Result<Taken, WebError> {
     if !is_json(&head.headers) {
-        let message = "what is sent here says that it is application/json, which no form of another page can";
+        let message = "send it as application/json, which no form of another page can";
         return Err(WebError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "not_json", message));
     }
     body.take().await.map_err(|why| untaken(&why))

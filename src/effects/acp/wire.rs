@@ -143,7 +143,7 @@ impl Wire {
         self.outgoing.extend_from_slice(message.to_string().as_bytes());
         self.outgoing.push(b'\n');
         match self.outgoing.len() > ACP_LINE_BYTES_MAX {
-            true => Err(untold(": it does not read what it is told")),
+            true => Err(untold(": it does not read its input")),
             false => Ok(()),
         }
     }

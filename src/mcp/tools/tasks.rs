@@ -205,7 +205,7 @@ fn given(cursor: &str, task: &wire::Task) -> Result<(), ToolError> {
     if like(cursor) == like(&task.updated_at) && *cursor <= *task.updated_at {
         return Ok(());
     }
-    Err(ToolError::new("this cursor is none that task_wait has given for this task; begin without one"))
+    Err(ToolError::new("this cursor is not one that task_wait has given for this task; begin without one"))
 }
 
 /// Returns the text about the commit of a run's changes.

@@ -152,7 +152,8 @@ const CROWDED: &str =
     "no connection is left here, and this process has most of them, all in use; close some, and try again";
 
 /// The text for a peer that could not be identified.
-const UNKNOWN: &str = "who asks cannot be found out at the moment, since too much is open; try again";
+const UNKNOWN: &str =
+    "the daemon cannot identify the caller at the moment, since it has too many files open; try again";
 
 /// The text for a process whose ownership of the connection cannot be seen.
 const UNSEEN: &str = "the process that asks cannot be found among those of this user: it has ended, or keeps others from looking \

@@ -78,7 +78,7 @@ fn passes(words: &[String]) -> Result<MergePasses, OwnError> {
             "symbols" => passes.symbols = true,
             "unchecked" => passes.unchecked = true,
             other => {
-                let text = format!("passes: '{other}' is none of settings, held, symbols, unchecked");
+                let text = format!("passes: '{other}' is unknown; use settings, held, symbols or unchecked");
                 return Err(OwnError::invalid(text));
             }
         }

@@ -87,7 +87,7 @@ impl Own {
             (Some(_), Some(_)) => Err(OwnError::invalid("id: several browsers have this name; say the id")
                 .hint("provost push list")),
             (None, _) => {
-                let why = "no browser of this id or name is told";
+                let why = "no browser with this id or name gets messages";
                 Err(OwnError::new(StatusCode::NOT_FOUND, "no_browser", why).hint("provost push list"))
             }
         }

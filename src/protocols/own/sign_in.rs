@@ -187,7 +187,7 @@ impl Own {
 
     async fn keep_sessions(&self) {
         if let Err(why) = self.0.sessions.keep().await {
-            tracing::warn!(%why, "who is signed in cannot be kept, and signs in again after the next start");
+            tracing::warn!(%why, "sessions cannot be saved; browsers have to sign in again after the next start");
         }
     }
 

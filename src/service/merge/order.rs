@@ -35,7 +35,7 @@ impl Standing {
         match self {
             Self { breaks: true, .. } => "last, since it breaks a contract".into(),
             Self { conflicts: true, .. } => "late, since it conflicts with the trunk".into(),
-            Self { held: Some(by), .. } => format!("late, since {by} holds what it touches"),
+            Self { held: Some(by), .. } => format!("late, since {by} holds files that it changes"),
             Self { callers, .. } if !callers.is_empty() => {
                 let callers: Vec<&str> = callers.iter().map(|it| names[*it]).collect();
                 format!("early, since it changes what {} calls", callers.join(", "))

@@ -371,7 +371,7 @@ fn commit(session: &mut Session) -> Result<(), StoreError> {
     let not_known = |why: String| {
         StoreError::Away(
             format!(
-                "{why}; it is not known whether the move is stored, and the same again goes on from either"
+                "{why}; it is not known whether the move is stored, and the same command again continues in both cases"
             )
             .into(),
         )

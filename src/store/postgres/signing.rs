@@ -98,7 +98,7 @@ impl HostKeys {
             }
             None => Some(format!("the signature of the host {name} is missing")),
             Some(it) if !known.key.has_signed(text, it) => {
-                Some(format!("the host {name} has not signed it, though it says so"))
+                Some(format!("the host {name} has not signed it, although the entry names it"))
             }
             Some(_) => None,
         }

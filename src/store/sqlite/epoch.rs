@@ -57,7 +57,7 @@ pub fn backup(dir: &Path, to: &Path) -> Result<Anchor, StoreError> {
     let dir = files::existing_dir(dir)?;
     let db = connect(&files::existing_database(&dir)?, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
     let secret = files::journal_key(&dir)?.ok_or_else(|| {
-        StoreError::Key("the journal's key is missing, and a copy without it is none".into())
+        StoreError::Key("the journal's key is missing; a backup without it is useless".into())
     })?;
     files::new_private(to)?;
     let copied = copy(&db, &secret, to).and_then(|head| {

@@ -152,7 +152,7 @@ fn an_answer_that_no_passkey_has_signed_is_carried_out_by_no_other_machine() {
         ("cannot be answered by the proof", vec![answered("weak-human", None)]),
         ("has no signature", vec![answered("passkey", None)]),
         ("transcript", vec![answered("passkey", Some(Box::new(word)))]),
-        ("goes on without an answer", vec![crate::support::forger::recorded()]),
+        ("continues although its approval has no answer", vec![crate::support::forger::recorded()]),
     ];
     for (why, events) in attacks {
         let changes =
@@ -232,7 +232,7 @@ fn an_answer_that_came_while_the_asked_machine_was_down_is_checked_before_its_wo
     for (why, event) in [
         ("cannot be answered by the proof `weak-human`", answered("weak-human")),
         ("has no signature", answered("passkey")),
-        ("is to begin here without an answer", crate::support::forger::recorded()),
+        ("would begin here although its approval has no answer", crate::support::forger::recorded()),
     ] {
         let changes = vec![Change::DropApproval(ApprovalId(approval))];
         let before = forger

@@ -200,7 +200,7 @@ fn both_sides_of_a_meeting_are_shown_and_a_side_that_is_not_known_says_why() {
         },
         wire::ChangedSide {
             agent: "bob".into(),
-            why_not: Some("no work tree of its own is known".into()),
+            why_not: Some("the daemon knows no separate work tree of it".into()),
             ..wire::ChangedSide::default()
         },
     ];

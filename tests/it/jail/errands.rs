@@ -95,7 +95,7 @@ async fn what_cannot_be_kept_fails_the_task_and_says_so() {
     let task = run(&world, "t-1", "echo x > b.txt", errand(true, None)).await;
     let done = world.finished(&task).await;
     assert_eq!(status(&done), Status::Failed);
-    assert!(summary(&done).contains("what it has changed is lost"), "{}", summary(&done));
+    assert!(summary(&done).contains("its changes are lost"), "{}", summary(&done));
     hands.stop().await;
 }
 

@@ -127,7 +127,7 @@ fn lists_come_in_pages_that_are_for_their_asker_and_their_question() {
         other.fails("intents_list", json!({ "cursor": cursor, "agent": "one" })),
     ];
     for refused in refusals {
-        assert!(refused.contains("this cursor is none that"), "{refused}");
+        assert!(refused.contains("this cursor is not one that"), "{refused}");
     }
     assert_eq!(other.does("intents_list", json!({ "limit": 0 }))["rows"].as_array().unwrap().len(), 1);
 }

@@ -230,7 +230,7 @@ fn who_has_a_caller_of_what_another_agent_has_is_told_between_the_same_symbol_an
     let text = String::from_utf8(text.stdout).unwrap();
     assert!(text.contains("caller of src/a.py:f: bob (intent: "), "{text}");
     let rows = crate::support::loopback_client::Http::web(&world).look("/rows/intents").json().to_string();
-    assert!(rows.contains("calls what the other has"), "{rows}");
+    assert!(rows.contains("calls a symbol that the other changes"), "{rows}");
     // A lock that has ended is no side of a meeting.
     world.done("ada", &["unlock", "src/a.py:f"]);
     assert!(severities().iter().all(|it| it.0 != "caller"), "{:?}", severities());

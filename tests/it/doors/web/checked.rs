@@ -96,7 +96,9 @@ fn what_two_agents_have_changed_of_one_file_is_read_in_the_work_tree_of_each() {
     // One without a work tree, a folder, a file that neither has, and a name that is none.
     let said = both("zoe", "bob", "src%2Fa.py").json().to_string();
     assert!(
-        said.contains("What zoe has changed there is not known: no work tree of its own is known"),
+        said.contains(
+            "What zoe has changed there is not known: the daemon knows no separate work tree of it"
+        ),
         "{said}"
     );
     let said = both("feat-ada", "bob", "src").json().to_string();

@@ -148,7 +148,7 @@ fn an_agent_that_does_not_end_its_turn_is_ended_and_what_was_said_is_told_as_not
     let task = over(&world, "t1");
     assert_eq!(task["state"], "failed");
     let summary = last(&task, "summary").as_str().unwrap();
-    assert!(summary.starts_with("Not delivered of what was said to its agent: 1, 2. "), "{summary}");
+    assert!(summary.starts_with("These messages to its agent were not delivered: 1, 2. "), "{summary}");
     assert!(summary.contains("it has not ended its turn within 10s after that was cancelled"), "{summary}");
     let states: Vec<&Value> = task["said"].as_array().unwrap().iter().map(|it| &it["state"]).collect();
     assert_eq!(states, ["not_delivered", "not_delivered"]);
@@ -286,5 +286,5 @@ fn what_a_killed_daemon_has_acknowledged_is_told_by_the_next_one() {
     assert_eq!(task["state"], "failed", "{task:#}");
     assert_eq!(task["said"][0]["state"], "not_delivered", "{task:#}");
     let summary = last(&task, "summary").as_str().unwrap();
-    assert!(summary.starts_with("Not delivered of what was said to its agent: 1. "), "{summary}");
+    assert!(summary.starts_with("These messages to its agent were not delivered: 1. "), "{summary}");
 }

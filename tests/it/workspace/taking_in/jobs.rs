@@ -62,6 +62,6 @@ fn what_an_editor_has_applied_is_known_to_the_task() {
     assert_eq!(text(&desk.world, "a.txt"), "new\n");
     assert_eq!(task(&desk.world, &id)["changes"]["state"], "partly_taken_in");
     let said = ran(&desk.world, &["apply", &id], 0);
-    assert!(said.contains("written: 1, 1 as they are to be already"), "{said}");
+    assert!(said.contains("written: 1, 1 unchanged, since the files have this content already"), "{said}");
     assert_eq!(task(&desk.world, &id)["changes"]["state"], "taken_in");
 }

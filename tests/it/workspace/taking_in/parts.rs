@@ -127,14 +127,14 @@ fn a_part_is_taken_in_and_the_rest_stays_for_later() {
     let said = ran(&world, &["apply", &id, "a.txt", "./a.txt"], 0);
     assert!(said.contains("written: 1"), "{said}");
     let said = ran(&world, &["apply", &id, "a.txt"], 0);
-    assert!(said.contains("written: 0, 1 as they are to be already"), "{said}");
+    assert!(said.contains("written: 0, 1 unchanged, since the files have this content already"), "{said}");
     let only = printed(&world, &["task", "diff", &id, "gone.txt"]);
     assert!(
         only.starts_with("diff --git a/gone.txt b/gone.txt\ndeleted file") && !only.contains("run.sh"),
         "{only}"
     );
     let said = ran(&world, &["apply", &id], 0);
-    assert!(said.contains("written: 6, 3 as they are to be already"), "{said}");
+    assert!(said.contains("written: 6, 3 unchanged, since the files have this content already"), "{said}");
     listed("9 files taken in");
     assert_eq!(task(&world, &id)["changes"]["state"], "taken_in");
     // What is undone can be taken in again.
