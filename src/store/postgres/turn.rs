@@ -413,8 +413,10 @@ impl PostgresStore {
             self.key.entry(&turn.at.entry, (self.daemon(), own_n), (turn.now, turn.format), batch)?;
         (next.entry, next.own_n) = (sealed.head(), own_n);
         let signature = self.keys.sign(sealed.n, &sealed.mac, &next.head)?;
-        let by = (self.repo, &self.keys, &self.key);
-        signing::steps(by, &sealed, (&signature, &next.head), batch, &mut steps)?;
+        if !batch.events.is_empty() {
+            let by = (self.host(), sealed.n, &sealed.mac);
+            steps.push(signing::signature_step(self.repo, by, &next.head, signature.clone())?);
+        }
         steps.push(entry::step(self.repo, &sealed, signature)?);
         let is_due = self.seals_after(next.head.seq.0 - next.checkpoint.0);
         if is_due {
