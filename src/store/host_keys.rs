@@ -135,11 +135,6 @@ impl Signature {
     pub(super) fn into_bytes(self) -> Vec<u8> {
         self.0
     }
-
-    /// Checks whether this key has signed this text.
-    pub(super) fn is_of(&self, key: &HostKey, text: &[u8]) -> bool {
-        key.has_signed(text, &self.0)
-    }
 }
 
 /// Returns the text that a host signs for an entry: its place in the log, and the end of the journal with it.

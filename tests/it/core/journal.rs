@@ -359,7 +359,7 @@ fn the_text_of_an_event_that_says_who_is_no_member_is_never_pruned() {
     let db = database(dir.path());
     db.pragma_update(None, "journal_mode", "DELETE").expect("one file");
     let kept = "SELECT group_concat(seq) FROM event WHERE seq <= ?1 AND body IS NOT NULL";
-    let kept: String = db.query_row(kept, [removal], |row| row.get(0)).expect("texts");
+    let kept: String = db.query_row(kept, [removal.cast_signed()], |row| row.get(0)).expect("texts");
     assert_eq!(kept, removal.to_string());
     drop(db);
     let blanked = verdict_after(dir.path(), "UPDATE event SET body = NULL WHERE kind = 'host_removed'");

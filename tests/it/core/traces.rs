@@ -277,7 +277,7 @@ fn of_too_many_traces_the_one_that_was_kept_first_is_forgotten() {
     traces.keep(id("y"), trace(2));
     traces.keep(id("z"), trace(3));
     (3..=MOST).for_each(|n| traces.keep(id(&format!("m{n}")), trace(n)));
-    let mut is_known = |traces: &mut Traces, name: &str, n: u64| {
+    let is_known = |traces: &mut Traces, name: &str, n: u64| {
         traces.begin_apply(ApplyId(n), Timestamp(1), Some(id(name)));
         let (by, errors) = (provost::domain::provost(), 0);
         let ended = ApplyEvent::ApplyEnded {
