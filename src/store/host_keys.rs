@@ -135,6 +135,11 @@ impl Signature {
     pub(super) fn into_bytes(self) -> Vec<u8> {
         self.0
     }
+
+    /// Checks whether this key has signed this text.
+    pub(super) fn is_of(&self, key: &HostKey, text: &[u8]) -> bool {
+        key.has_signed(text, &self.0)
+    }
 }
 
 /// Returns the text that a host signs for an entry: its place in the log, and the end of the journal with it.
@@ -267,6 +272,9 @@ pub(super) struct KnownHosts {
     /// This host; `None` before its first start.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) here: Option<HostId>,
+    /// The number of the repository in the database; `None` before it is known. Its name can be given to another one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) repo: Option<i32>,
     /// The place from which everything must be signed; `None` before it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) from: Option<At>,

@@ -12,10 +12,10 @@ use super::session::{Session, Step};
 use super::signing::{HostKeys, Removal, removals};
 use super::start::REMOVED;
 use super::{PostgresStore, unreadable};
-use crate::StoreError;
 use crate::codec::{int, nat, parse, text};
 use crate::host_keys::{self, At, Enrolled, HostKey, KnownHost, Signer};
 use crate::journal::Key;
+use crate::{HostState, StoreError};
 use provost_base::{Digest, EntryNo, EventSeq, HostId, HostRole};
 
 /// What a row of `host_key` says.
@@ -24,7 +24,7 @@ const BEFORE: &str = "before";
 const INVITED: &str = "invited";
 
 /// The hosts that were removed, with the ends of the entries that say so.
-type Gone = BTreeMap<HostId, At>;
+type Removed = BTreeMap<HostId, At>;
 
 /// Rows of `gone`, which earlier daemons have added, count for nothing: a host with a login could say there what never happened.
 const ROWS: &str = "select k.host, k.what, k.body, k.n, k.event, coalesce(h.name, ''),
@@ -129,11 +129,15 @@ pub(super) fn shown(body: Option<&str>) -> Option<(String, HostRole)> {
 }
 
 impl PostgresStore {
-    /// Enrols this host where it is not yet, in the transaction that has the repository's row.
+    /// Enrols this host where it is not yet, in the transaction that has the repository's row; with what the table of hosts says of it.
     ///
     /// # Errors
     /// [`StoreError::Key`] where its key is missing or another one, or it has no invitation.
-    pub(super) fn enrol(&mut self, at: At) -> Result<(), StoreError> {
+    pub(super) fn enrol(
+        &mut self,
+        at: At,
+        told: Option<(HostState, Option<String>)>,
+    ) -> Result<(), StoreError> {
         let (repo, host) = (self.repo, self.host());
         let Self { keys, session, key, .. } = self;
         let rows = keys.learn(session, repo, key)?;
@@ -146,6 +150,13 @@ impl PostgresStore {
         }
         keys.begin(at, &rows);
         let is_enrolled = rows.iter().any(|it| it.host == host);
+        let is_out = told.is_some_and(|(state, request)| match is_enrolled {
+            true => keys.counted(host, state, request.as_deref()) == HostState::Removing,
+            false => matches!(state, HostState::Removing | HostState::Removed),
+        });
+        if is_out {
+            return Err(StoreError::Database(REMOVED.into()));
+        }
         if is_enrolled {
             // Only now: the transaction that has enrolled it may not have been committed.
             keys.known.invitation = None;
@@ -171,7 +182,7 @@ impl PostgresStore {
             keys.enrol_new(session, (repo, key), at, &rows)?;
         }
         // The folder knows it once everything was checked: what is refused now must not be believed later.
-        keys.known.here = Some(host);
+        (keys.known.here, keys.known.repo) = (Some(host), Some(repo));
         Ok(())
     }
 }
@@ -187,6 +198,16 @@ impl HostKeys {
         repo: i32,
         key: &Key,
     ) -> Result<Vec<Told>, StoreError> {
+        if self.known.repo.is_some_and(|it| it != repo) {
+            return Err(StoreError::Database(
+                format!(
+                    "the repository {:?} in it is not the one of this state folder, whose name was given to it: have an administrator look at \
+                     the table `provost.repo`",
+                    self.known.name
+                )
+                .into(),
+            ));
+        }
         let step = Step::new(ROWS).with(repo).with(int(self.known.checked.event.0)?);
         let rows = session.rows(step)?;
         let mut rows = rows.iter().map(Told::read).collect::<Result<Vec<_>, _>>()?;
@@ -221,7 +242,7 @@ impl HostKeys {
         rows: &[Told],
         (before, removals): (&[KnownHost], &[Removal]),
     ) -> Result<(), StoreError> {
-        let mut gone = Gone::new();
+        let mut gone = Removed::new();
         for it in removals {
             self.admit_all(key, rows, (before, &gone))?;
             if let Some((host, at)) = self.proved(it)? {
@@ -236,7 +257,7 @@ impl HostKeys {
         &mut self,
         key: &Key,
         rows: &[Told],
-        (before, gone): (&[KnownHost], &Gone),
+        (before, gone): (&[KnownHost], &Removed),
     ) -> Result<(), StoreError> {
         self.known.hosts = before.to_vec();
         gone.iter().for_each(|(host, at)| self.has_gone(*host, *at));

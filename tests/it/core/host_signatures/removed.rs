@@ -5,7 +5,7 @@ use ring::signature::Ed25519KeyPair;
 
 use super::{lock, refuses, until};
 use crate::support::commands::said;
-use crate::support::forger::{Forger, Own, own, recorded};
+use crate::support::forger::{Forger, Own, bytes, hex, own, recorded};
 use crate::support::machines::{Machines, join_with, state_dir};
 use crate::support::{Daemon, UP, World};
 
@@ -206,4 +206,101 @@ fn the_file_with_which_a_removed_host_came_lets_it_in_no_more() {
     let _another = e.start();
     until("it takes part", || lock(&e, 10).0 == 0);
     machines.check();
+}
+
+#[test]
+fn what_a_login_writes_into_the_table_of_hosts_takes_no_host_out() {
+    let (machines, daemon, of_c) = with_one_removed();
+    let [a, b, c] = &machines.all[..] else { panic!("three") };
+    let late = b.start();
+    let (forger, of_b) = (Forger::with_login_of(&machines, c), own(b));
+    let removals = || machines.sql("select count(*) from provost.event where kind = 'host_removed'");
+    assert_eq!(removals(), "1");
+    let mut n = 40;
+    let mut both_go_on = || {
+        for world in [a, b] {
+            n += 1;
+            until("it goes on", || lock(world, n).0 == 0);
+        }
+    };
+    let print = machines.sql("select key_print from provost.repo");
+    for state in ["removing", "draining"] {
+        let text = [
+            b"provost-host-takes-out-v1",
+            &bytes(&print)[..],
+            of_b.host.to_string().as_bytes(),
+            state.as_bytes(),
+        ]
+        .concat();
+        let signed = hex(of_c.pair.sign(&text).as_ref());
+        let by = |host: HostId| format!("{{\"by\":\"{host}\",\"signed\":\"{signed}\"}}");
+        for request in ["".to_owned(), "no JSON".to_owned(), by(of_c.host), by(own(a).host), by(of_b.host)] {
+            forger.sql(&format!(
+                "begin; select 1 from provost.repo for update; delete from provost.meta where id like 'out:%';
+                 insert into provost.meta select id, 'out:{host}', '{request}' from provost.repo;
+                 update provost.host set state = '{state}' where id = '{host}'; commit",
+                host = of_b.host
+            ));
+            both_go_on();
+        }
+    }
+    let (code, told) = said(&b.command(&["delegate", "true", "--worker", "robot"]).output().unwrap());
+    assert_eq!(code, 0, "it takes tasks still: {told}");
+    late.stop();
+    forger.sql(&format!("update provost.host set state = 'removed' where id = '{}'", of_b.host));
+    let late = b.start();
+    both_go_on();
+    assert_eq!(removals(), "1", "no other host was removed");
+    machines.check();
+
+    // A host that takes part says so with its signature, of itself as well.
+    remove(a, of_b.host, &machines);
+    drop((late, daemon));
+}
+
+#[test]
+fn another_repository_under_the_name_of_this_one_is_not_gone_on_with() {
+    let (machines, daemon, of_c) = with_one_removed();
+    let [a, b, c] = &machines.all[..] else { panic!("three") };
+    let forger = Forger::with_login_of(&machines, c);
+    // A copy of all that was before the removal, under the name; the true one has another name.
+    let columns = machines.sql(
+        "select string_agg(column_name, ',') from information_schema.columns
+         where table_schema = 'provost' and table_name = 'repo' and column_name not in ('id', 'name')",
+    );
+    forger.sql("update provost.repo set name = 'aside'");
+    forger.sql(&format!(
+        "insert into provost.repo (name, {columns}) select 'shop', {columns} from provost.repo"
+    ));
+    let removal = "(select min(seq) from provost.event where kind = 'host_removed' and repo = 1)";
+    for (table, which) in [
+        ("event", format!("seq < {removal}")),
+        ("signature", format!("event < {removal}")),
+        ("host_key", "true".to_owned()),
+        ("host", "true".to_owned()),
+        ("meta", "true".to_owned()),
+        ("daemon", "true".to_owned()),
+    ] {
+        forger.sql(&format!(
+            "create temp table t as select * from provost.{table} where {which};
+             update t set repo = (select id from provost.repo where name = 'shop');
+             insert into provost.{table} select * from t"
+        ));
+    }
+    let (done, text) = words(b, UP);
+    assert!(!done && text.contains("is not the one of this state folder"), "{text}");
+    // Nor by a host that joins with a file from before.
+    daemon.stop();
+    let (done, text) = words(a, UP);
+    assert!(!done && text.contains("is not the one of this state folder"), "{text}");
+    let e = machines.one_more();
+    let (joins, text) = machines.join(&e);
+    assert_eq!(joins, 0, "{text}");
+    let (done, text) = words(&e, UP);
+    assert!(!done && text.contains("is not the one of this state folder"), "{text}");
+    machines.sql("update provost.repo set name = 'forged' where name = 'shop'");
+    machines.sql("update provost.repo set name = 'shop' where name = 'aside'");
+    let _daemons = [a.start(), b.start(), e.start()];
+    until("it goes on", || lock(&e, 60).0 == 0);
+    drop(of_c);
 }
