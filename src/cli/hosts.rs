@@ -267,7 +267,7 @@ fn remove(here: &RepoContext, asked: &Remove) -> Result<u8, CliError> {
 fn take_out(here: &RepoContext, begins: &str, how: TakenOut) -> Result<u8, CliError> {
     let database = shared(here)?;
     let it = named(here, &database, begins)?;
-    store::take_out(&database, it.daemon.host, how)
+    store::take_out(&here.places.state, &database, it.daemon.host, how)
         .map_err(|err| CliError::refusal("nothing has changed").because(err).next("provost host list"))?;
     let state = match how {
         TakenOut::AtOnce => "removing",

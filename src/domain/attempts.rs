@@ -91,7 +91,9 @@ impl State {
     /// Returns why a request may not have the attempts that it asks for; `None` where it may, or where the host that takes the task decides.
     pub(super) fn over_attempts(&self, order: &Delegate, rule: &RuleId, terms: &Terms) -> Option<Box<str>> {
         let asked = order.retries()?;
-        let entry = self.settings.workers.get(&order.worker).map(|it| it.retries);
+        // Where this host cannot begin it, the entry of the host that takes it counts.
+        let is_for_here = self.here.is_alone() || self.fits_here(order);
+        let entry = self.settings.workers.get(&order.worker).filter(|_| is_for_here).map(|it| it.retries);
         let says = match (terms.retries, entry) {
             (Some(most), _) if asked > most => format!("`limit.retries` of rule {rule} is {most}"),
             (None, Some(entry)) if asked > entry.most => format!(

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::command::SayWord;
+use super::host::{HOST_REMOVED, says_removed};
 use super::post::Post;
 use super::{
     ApplyEvent, Approver, ContractStatus, CrewEvent, Failure, Finding, IntentStatus, JobEvent, JudgedRequest,
@@ -566,6 +567,7 @@ impl EventKind {
             EventKind::PushAdded { .. } => "push_added",
             EventKind::PushRemoved { .. } => "push_removed",
             EventKind::WordSaid(_) => "word_said",
+            EventKind::Recorded { what, details, .. } if says_removed(what, details) => HOST_REMOVED,
             EventKind::Recorded { .. } => "recorded",
         }
     }

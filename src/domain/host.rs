@@ -13,13 +13,34 @@ use serde::{Deserialize, Serialize};
 use super::command::EndJob;
 use super::progress::Ending;
 use super::{
-    Change, Core, Effect, EventKind, Failure, JobState, Lock, Outbox, Owed, State, Switch, Task, TaskState,
-    Waiter, WorkerKind,
+    Change, Core, Effect, Event, EventKind, Failure, JobState, Lock, Outbox, Owed, State, Switch, Task,
+    TaskState, Waiter, WorkerKind,
 };
 use provost_base::{DaemonId, Json, Timestamp};
 
 /// The kind of the event that a host is down.
 pub const HOST_DOWN: &str = "host.down";
+
+/// The stored kind of the event that a host was removed. Its text is kept for ever: hosts that were away learn from it alone who is no member any
+/// more.
+pub const HOST_REMOVED: &str = "host_removed";
+
+/// Checks whether a record says that a host was removed.
+pub(super) fn says_removed(what: &str, details: &Json) -> bool {
+    what == HOST_DOWN && details.value()["removed"] == true
+}
+
+impl Event {
+    /// Returns the id of the host that this event removes, as text.
+    pub fn removed_host(&self) -> Option<&str> {
+        match &self.kind {
+            EventKind::Recorded { what, subject, details } if says_removed(what, details) => {
+                subject.split('/').next()
+            }
+            _ => None,
+        }
+    }
+}
 
 /// The command named by a switch that ends because its host is down.
 const ENDED_WITH_HOST: &str = "host.down";

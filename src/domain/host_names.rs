@@ -11,6 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::post::owned_slug;
 use super::session::SeenAt;
 use super::{Change, Command, Outbox, Principal, Refusal, State};
+use provost_base::limits::ID_LEN_MAX;
 use provost_base::{AgentId, DaemonId, HostId, Slug, Timestamp};
 
 /// Names of pages, which are a host's own and do no work.
@@ -122,6 +123,17 @@ impl HostNames {
     fn is_common(&self, agent: &AgentId) -> bool {
         PAGES.contains(&agent.as_str()) || self.workers.contains(agent)
     }
+}
+
+/// Returns the next step of an agent whose name is that of an agent of another host.
+pub(super) fn next_name(agent: &AgentId) -> String {
+    let room = ID_LEN_MAX - DIGITS - AT.len_utf8();
+    if agent.as_str().len() > room {
+        return format!(
+            "take another name, of {room} bytes at the most, so that this host can make a longer one of it"
+        );
+    }
+    "ask again, or take another name".to_owned()
 }
 
 /// Checks whether a name shares its inbox with a name that a host with these digits makes.

@@ -112,7 +112,7 @@ pub use files::{FileChange, Finding, FindingKind, ScanReport, Watched, WatchedFi
 pub use grants::{Grant, GrantChange, Grants, Outcome};
 pub use handoff::{Handoff, HandoffState, Handoffs};
 pub use hook::{Hooks, Notice};
-pub use host::{Gone, HOST_DOWN};
+pub use host::{Gone, HOST_DOWN, HOST_REMOVED};
 pub use host_names::HostNames;
 pub use intent::{Intent, IntentFile, IntentStatus, Intents};
 pub use job::{

@@ -1,6 +1,7 @@
 //! The reasons why the core refuses a command. Each door has its own words for them; a refusal has changed nothing.
 
 use super::command::Rival;
+use super::host_names::next_name;
 use super::{ContractStatus, CrewRefusal, IntentStatus, Nick, Reservation, Scope, TaskState, UserRole};
 use provost_base::{AgentId, ApplyId, ApprovalId, Fence, RuleId};
 
@@ -281,7 +282,8 @@ pub enum Refusal {
     },
     /// An agent of another host has the name, and the caller has proved nothing.
     #[error(
-        "{agent} is the name of an agent of another host, and nothing proves that this is the same agent: ask again, or take another name"
+        "{agent} is the name of an agent of another host, and nothing proves that this is the same agent: {}",
+        next_name(.agent)
     )]
     NameElsewhere {
         /// The name.

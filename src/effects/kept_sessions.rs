@@ -15,13 +15,15 @@ use provost_base::TaskId;
 use provost_base::limits::{HARVESTS_KEPT_DAYS, SESSIONS_KEPT_MAX};
 use provost_domain::artifact::shelf;
 use provost_jail::{ResolvedPath, find_place};
-use provost_system as system;
+use provost_system::{self as system, Ages};
 use provost_workspace::copy::remove;
 
 /// The extension of the folder of sessions.
 const SESSIONS: &str = "sessions";
 /// The file that records the state from which a run's copy was made.
 const BASE: &str = "base.json";
+/// The extension of the file with the ages of sessions.
+const AGES: &str = "session-ages";
 /// The file whose age is that of the session's last use.
 const USED: &str = "used";
 
@@ -30,6 +32,7 @@ const USED: &str = "used";
 pub(super) struct KeptSessions {
     folder: PathBuf,
     busy: Arc<Mutex<HashSet<TaskId>>>,
+    tidying: Arc<Mutex<()>>,
 }
 
 /// A session that a run uses. When it is dropped, another run can go on with the session.
@@ -43,7 +46,7 @@ pub(super) struct SessionLease {
 
 impl KeptSessions {
     pub(super) fn beside(copies: &Path) -> Self {
-        Self { folder: copies.with_extension(SESSIONS), busy: Arc::default() }
+        Self { folder: copies.with_extension(SESSIONS), busy: Arc::default(), tidying: Arc::default() }
     }
 
     fn place(&self, of: &TaskId) -> PathBuf {
@@ -94,7 +97,9 @@ impl KeptSessions {
 
     /// Removes sessions that are too old, and the oldest of too many; never one that a run uses.
     pub(super) fn tidy(&self) {
+        let _one_at_a_time = self.tidying.lock().unwrap_or_else(PoisonError::into_inner);
         let listed = fs::read_dir(&self.folder).into_iter().flatten().flatten().map(|entry| entry.path());
+        let listed = listed.filter(|path| path.is_dir());
         let used = |path: &Path| {
             let modified =
                 fs::metadata(path.join(USED)).or_else(|_| fs::metadata(path)).and_then(|it| it.modified());
@@ -103,10 +108,20 @@ impl KeptSessions {
         let busy: HashSet<PathBuf> = self.busy().iter().map(|of| self.place(of)).collect();
         let mut kept: Vec<(SystemTime, PathBuf)> =
             listed.filter(|it| !busy.contains(it)).map(|path| (used(&path), path)).collect();
-        kept.sort_by_key(|it| std::cmp::Reverse(it.0));
-        let oldest = SystemTime::now() - Duration::from_secs(HARVESTS_KEPT_DAYS * 24 * 60 * 60);
-        let gone =
-            kept.iter().enumerate().filter(|(number, it)| *number >= SESSIONS_KEPT_MAX || it.0 < oldest);
+        // A session that is used again is another one here, and young.
+        let name = |(used, path): &(SystemTime, PathBuf)| -> Box<str> {
+            let used = used.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_nanos();
+            format!("{} {used}", path.file_name().unwrap_or_default().to_string_lossy()).into()
+        };
+        // A clock that is set ahead makes no session old.
+        let ages = Ages::look(self.folder.with_extension(AGES), kept.iter().map(name));
+        if let Err(err) = ages.keep() {
+            tracing::warn!(%err, "how old the homes of sessions are cannot be written down");
+        }
+        kept.sort_by_cached_key(|it| (ages.of(&name(it)), std::cmp::Reverse(it.0)));
+        let most = Duration::from_secs(HARVESTS_KEPT_DAYS * 24 * 60 * 60);
+        let is_old = |it: &(SystemTime, PathBuf)| ages.of(&name(it)) >= most;
+        let gone = kept.iter().enumerate().filter(|(number, it)| *number >= SESSIONS_KEPT_MAX || is_old(it));
         for (_, (_, path)) in gone {
             if let Err(err) = remove(path) {
                 tracing::warn!(%err, path = %path.display(), "the home of an old session was not removed");

@@ -26,12 +26,14 @@ use provost_base::limits::{
     STREAM_LINE_BYTES_MAX, TURN_KEPT_BYTES_MAX, TURN_ROUGH_BYTES_MAX,
 };
 use provost_base::{AgentId, Digest, TaskId};
-use provost_system as system;
+use provost_system::{self as system, Ages};
 
 /// Ends the name of a turn's file.
 const SUFFIX: &str = "jsonl";
 /// Ends the name of a turn's file that is being rewritten.
 const UNFINISHED: &str = "new";
+/// The extension of the file with the ages of turns, beside the folder.
+const AGES: &str = "ages";
 
 /// The turns that are kept. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -39,6 +41,7 @@ pub struct Conversations {
     folder: Arc<Path>,
     /// Of each turn that is under way, the byte of the run's output up to which it is on the disk.
     written: Arc<Mutex<HashMap<TaskId, watch::Receiver<u64>>>>,
+    tidying: Arc<Mutex<()>>,
 }
 
 /// A turn of an editor's session.
@@ -55,7 +58,7 @@ pub struct SessionTurn {
 impl Conversations {
     /// Makes the store for a folder, which the first keeper makes.
     pub fn at(folder: &Path) -> Self {
-        Self { folder: folder.into(), written: Arc::default() }
+        Self { folder: folder.into(), written: Arc::default(), tidying: Arc::default() }
     }
 
     fn place(&self, turn: &SessionTurn) -> PathBuf {
@@ -112,12 +115,49 @@ impl Conversations {
         }
     }
 
-    /// Removes old turns, and the oldest turns beyond the bounds; never the turn at `newest`.
+    /// Returns the updates of a turn as they were at a moment, or as they are now, with that moment. So a reader gets the pages of one reading,
+    /// although the turn goes on. `None` if the file has been written anew since that moment, or is gone.
+    ///
+    /// # Errors
+    /// When its file cannot be read.
+    pub fn of_moment(
+        &self,
+        turn: &SessionTurn,
+        at: Option<&str>,
+    ) -> io::Result<Option<(Vec<Value>, String)>> {
+        let mut text = match read_rough(&self.place(turn)) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+            read => read?,
+        };
+        if let Some(at) = at {
+            let length = at.split_once('-').and_then(|it| it.0.parse().ok()).unwrap_or(usize::MAX);
+            if length > text.len() {
+                return Ok(None);
+            }
+            text.truncate(length);
+        }
+        let digest: String = Digest::of(&text).to_string().chars().take(32).collect();
+        let moment = format!("{}-{digest}", text.len());
+        if at.is_some_and(|at| at != moment) {
+            return Ok(None);
+        }
+        Ok(Some((condensed::fitted(updates_in(&text), TURN_KEPT_BYTES_MAX), moment)))
+    }
+
+    /// Removes old turns, and the oldest turns beyond the bounds; never the turn at `newest`. The age of a turn is the time that the daemon has
+    /// seen pass, so that a clock that is set ahead removes none.
     fn tidy(&self, newest: &Path) {
+        let _one_at_a_time = self.tidying.lock().unwrap_or_else(PoisonError::into_inner);
         let mut turns = self.turns();
+        let ages =
+            Ages::look(self.folder.with_extension(AGES), turns.iter().map(|it| self.name_of(&it.path)));
+        if let Err(err) = ages.keep() {
+            // Their recorded age then stays the same, and they are kept for longer.
+            tracing::warn!(%err, "how old kept turns of editors' sessions are cannot be written down");
+        }
         turns.retain(|it| it.path != newest);
-        turns.sort_by_key(|it| std::cmp::Reverse(it.changed));
-        let oldest = SystemTime::now() - Duration::from_secs(HARVESTS_KEPT_DAYS * 24 * 60 * 60);
+        turns.sort_by_cached_key(|it| (ages.of(&self.name_of(&it.path)), std::cmp::Reverse(it.changed)));
+        let most = Duration::from_secs(HARVESTS_KEPT_DAYS * 24 * 60 * 60);
         let length = fs::metadata(newest).map_or(0, |it| it.len());
         let (mut all, mut of_session) = (length, HashMap::new());
         of_session.insert(newest.parent().map(Path::to_owned), length);
@@ -126,7 +166,7 @@ impl Conversations {
             let is_too_much = all + it.bytes > CONVERSATIONS_BYTES_MAX
                 || *session + it.bytes > CONVERSATION_BYTES_MAX
                 || number + 1 >= CONVERSATIONS_TURNS_MAX;
-            if is_too_much || it.changed < oldest {
+            if is_too_much || ages.of(&self.name_of(&it.path)) >= most {
                 let removed = fs::remove_file(&it.path);
                 if let Err(err) = removed {
                     tracing::warn!(%err, path = %it.path.display(), "an old turn of an editor's session was not removed");
@@ -138,6 +178,11 @@ impl Conversations {
             all += it.bytes;
             *session += it.bytes;
         }
+    }
+
+    /// The name of a turn's file within the folder.
+    fn name_of(&self, path: &Path) -> Box<str> {
+        path.strip_prefix(&self.folder).unwrap_or(path).to_string_lossy().into()
     }
 
     /// Lists the files of all turns.
@@ -270,12 +315,21 @@ fn ends_with_a_line(file: &mut File) -> io::Result<bool> {
     Ok(last == *b"\n")
 }
 
-/// Reads the updates in a file. Lines that are no updates, such as a line that a kill has cut off, are left out.
+/// Reads the updates in a file.
 fn read_updates(path: &Path) -> io::Result<Vec<Value>> {
+    read_rough(path).map(|text| updates_in(&text))
+}
+
+fn read_rough(path: &Path) -> io::Result<Vec<u8>> {
     // Twice the bound: a keeper writes a whole page before it looks at the length.
     let most = 2 * (TURN_ROUGH_BYTES_MAX + STREAM_LINE_BYTES_MAX) as u64;
     let mut text = Vec::new();
     File::open(path)?.take(most).read_to_end(&mut text)?;
+    Ok(text)
+}
+
+/// Returns the updates in such a text. Lines that are no updates, such as a line that a kill has cut off, are left out.
+fn updates_in(text: &[u8]) -> Vec<Value> {
     let lines = text.split(|it| *it == b'\n').filter(|it| !it.is_empty());
-    Ok(condensed::condensed(lines.filter_map(|it| serde_json::from_slice(it).ok())))
+    condensed::condensed(lines.filter_map(|it| serde_json::from_slice(it).ok()))
 }

@@ -53,7 +53,8 @@ pub(super) fn next_step(fault: &wire::ErrorBody) -> Option<String> {
         "reserved" | "unproven" => {
             "this name has an owner; a person has to start the server under another name or with its token"
         }
-        "name_elsewhere" => "call it again; this machine may have a longer name for you by now",
+        // The message says which of the two helps: this machine has a longer name for most names.
+        "name_elsewhere" => "do what it says; more than one call again helps no further",
         "not_in_crew" => "claim_acquire joins you",
         "no_worktree" => "leave `worktree` out, or give the absolute path of a work tree of this repository",
         "no_process" => "leave the process out",

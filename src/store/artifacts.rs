@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Serialize};
@@ -35,6 +35,8 @@ pub struct Artifacts {
     keeping: Keeping,
     /// The place where runs of other hosts leave their results.
     shared: Option<SharedArtifacts>,
+    /// Whoever brings a result here has the folder for itself meanwhile.
+    fetching: Arc<Mutex<()>>,
 }
 
 /// The number of results that are kept, and the time for which they are.
@@ -63,7 +65,12 @@ struct List {
 impl Artifacts {
     /// Returns the artifacts of a state folder, which need not exist.
     pub fn at(state: &Path) -> Self {
-        Self { folder: state.join(FOLDER).into(), keeping: Keeping::default(), shared: None }
+        Self {
+            folder: state.join(FOLDER).into(),
+            keeping: Keeping::default(),
+            shared: None,
+            fetching: Arc::default(),
+        }
     }
 
     /// Returns them with a database in which runs of other hosts leave their results.
@@ -94,11 +101,8 @@ impl Artifacts {
     /// # Errors
     /// If it cannot be read.
     pub fn output_of(&self, task: &TaskId, ran_by: HostId) -> Result<Option<Vec<u8>>, StoreError> {
-        let path = self.folder.join(shelf(task)).join(OUTPUT);
-        if !path.is_file() {
-            self.fetch(task, ran_by)?;
-        }
-        read(&path, LIST_BYTES_MAX)
+        self.fetch(task, ran_by, OUTPUT)?;
+        read(&self.folder.join(shelf(task)).join(OUTPUT), LIST_BYTES_MAX)
     }
 
     /// Brings the result of a run on another host into this folder, unless it is here already.
@@ -106,12 +110,22 @@ impl Artifacts {
     /// # Errors
     /// If that host has not signed the result, or if the database does not answer.
     pub fn take_over(&self, task: &TaskId, ran_by: HostId) -> Result<(), StoreError> {
-        if self.folder.join(shelf(task)).join(LIST).is_file() { Ok(()) } else { self.fetch(task, ran_by) }
+        self.fetch(task, ran_by, LIST)
     }
 
-    /// Brings the result that a host has left of its run into this folder, if it has left one.
-    fn fetch(&self, task: &TaskId, ran_by: HostId) -> Result<(), StoreError> {
+    /// Brings the result that a host has left of its run into this folder, if it has left one and the file of this name is not here. Of several
+    /// readers, one brings it, and the others find it.
+    fn fetch(&self, task: &TaskId, ran_by: HostId, wanted: &str) -> Result<(), StoreError> {
         let (Some(shared), shelf) = (&self.shared, shelf(task)) else { return Ok(()) };
+        let is_here = || self.folder.join(&shelf).join(wanted).is_file();
+        if is_here() {
+            return Ok(());
+        }
+        // The lock guards the folder alone, which is whole at any moment.
+        let _alone = self.fetching.lock().unwrap_or_else(PoisonError::into_inner);
+        if is_here() {
+            return Ok(());
+        }
         let Some(files) = shared.get(&shelf, ran_by)? else { return Ok(()) };
         system::make_private_folders(&self.folder).map_err(StoreError::io(&self.folder))?;
         let half = self.folder.join(format!("{UNFINISHED}{}", uuid::Uuid::new_v4().simple()));

@@ -265,12 +265,13 @@ pub fn hosts(dir: &Path, of: &Database) -> Result<Vec<HostRow>, StoreError> {
     in_database::hosts(dir, of)
 }
 
-/// Takes a host out: at once, or after its last run. The daemons that take part do this in their next turns.
+/// Takes a host out: at once, or after its last run. The daemons that take part do this in their next turns. The host of this state folder signs
+/// it.
 ///
 /// # Errors
 /// If the host does not exist, or no other host would do it.
-pub fn take_out(of: &Database, host: HostId, how: TakenOut) -> Result<(), StoreError> {
-    in_database::take_out(of, host, how)
+pub fn take_out(dir: &Path, of: &Database, host: HostId, how: TakenOut) -> Result<(), StoreError> {
+    in_database::take_out(dir, of, host, how)
 }
 
 /// Raises the format of the log of several hosts to the newest one of the calling release, if all hosts that may
@@ -388,7 +389,7 @@ pub(super) mod in_database {
         refused()
     }
 
-    pub(super) fn take_out(_: &Database, _: HostId, _: TakenOut) -> Result<(), StoreError> {
+    pub(super) fn take_out(_: &Path, _: &Database, _: HostId, _: TakenOut) -> Result<(), StoreError> {
         refused()
     }
 

@@ -29,7 +29,6 @@ const ENTRY: &[u8] = b"provost-entry-signature-v1";
 const INVITED: &[u8] = b"provost-host-invitation-v1";
 const JOINS: &[u8] = b"provost-host-joins-v1";
 const OWNS: &[u8] = b"provost-host-owns-key-v1";
-const REMOVES: &[u8] = b"provost-host-removes-v1";
 /// The number of hexadecimal digits of a key's SHA-256 that people are shown.
 const FINGERPRINT_DIGITS: usize = 16;
 
@@ -153,12 +152,6 @@ fn host_text(label: &[u8], print: &Digest, host: HostId, key: &HostKey) -> Vec<u
     [label, print.as_bytes(), host.to_string().as_bytes(), &key.0].concat()
 }
 
-/// Returns the text that says that a host was removed with an entry, as the host of that entry signs it.
-pub(super) fn removal_text(print: &Digest, gone: HostId, at: At) -> Vec<u8> {
-    let (n, event) = (at.n.0.to_le_bytes(), at.event.0.to_le_bytes());
-    [REMOVES, print.as_bytes(), gone.to_string().as_bytes(), &n, &event].concat()
-}
-
 /// The invitation that a member host gives to a host that wants to join.
 #[derive(Clone, Serialize, Deserialize)]
 pub(super) struct Invitation {
@@ -279,6 +272,9 @@ pub(super) struct KnownHosts {
     /// This host; `None` before its first start.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) here: Option<HostId>,
+    /// The number of the repository in the database; `None` before it is known. Its name can be given to another one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) repo: Option<i32>,
     /// The place from which everything must be signed; `None` before it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) from: Option<At>,

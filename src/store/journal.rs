@@ -25,7 +25,7 @@ use sha2::Sha256;
 use super::{Reader, StoreError, StoredEvent, codec};
 use provost_base::limits::EVENT_PAGE_MAX;
 use provost_base::{Digest, EventSeq, Secret, Timestamp};
-use provost_domain::{Counters, Event, EventKind};
+use provost_domain::{Counters, Event, EventKind, HOST_REMOVED};
 
 pub use anchor::{Anchor, AnchorSink, BadAnchor, syslog_sink, syslog_sink_at};
 
@@ -40,6 +40,10 @@ pub(super) const RESTORED: &str = "store.restored";
 
 /// The name of the event with which the journal continues without the lost part of a database.
 pub(super) const LOSS_ACCEPTED: &str = "store.loss_accepted";
+
+/// The stored kinds of events whose text is never pruned: later signatures are checked with the passkeys, and hosts that were away learn
+/// from the removals who is no member any more. There are only as many as people make.
+pub(super) const KEPT: [&str; 4] = ["passkey_added", "passkey_revoked", "passkeys_reset", HOST_REMOVED];
 
 /// The result of a check of the journal.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -376,6 +380,12 @@ impl<'a> Walk<'a> {
             }
             None if event.seq > self.pruned_to => {
                 return Err(ChainDefect::new(event.seq, "the body is missing, and was not pruned"));
+            }
+            None if KEPT.contains(&&*event.kind) => {
+                return Err(ChainDefect::new(
+                    event.seq,
+                    "the body was taken away, and that of such an event is always kept",
+                ));
             }
             _ => {}
         }

@@ -71,23 +71,35 @@ pub struct Traces {
     tasks: BTreeMap<TaskId, Heard>,
     approvals: BTreeMap<ApprovalId, TaskId>,
     applies: BTreeMap<ApplyId, (Timestamp, Option<TaskId>)>,
-    /// The traces within which tasks were asked for, also of tasks that are over: their changes may be applied. Of too many, any one is forgotten.
-    within: BTreeMap<TaskId, TraceContext>,
+    /// The traces within which tasks were asked for, with the places of their requests, also of tasks that are over: their changes may be applied.
+    within: BTreeMap<TaskId, (u64, TraceContext)>,
+    /// The same by place. Of too many, the one that was asked for first is forgotten.
+    places: BTreeMap<u64, TaskId>,
 }
 
 impl Traces {
     /// Makes the traces of tasks in the repository with this digest.
     pub fn of(repository: Digest) -> Self {
         let (approvals, applies, within) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
-        Self { repository, tasks: BTreeMap::new(), approvals, applies, within }
+        Self { repository, tasks: BTreeMap::new(), approvals, applies, within, places: BTreeMap::new() }
     }
 
     /// Remembers the trace of a task's request.
     pub fn keep(&mut self, task: TaskId, trace: TraceContext) {
-        if self.within.len() >= FOLLOWED_MAX {
-            self.within.pop_first();
+        let place = self.places.last_key_value().map_or(0, |(place, _)| place.saturating_add(1));
+        if let Some((earlier, _)) = self.within.insert(task.clone(), (place, trace)) {
+            self.places.remove(&earlier);
         }
-        self.within.insert(task, trace);
+        self.places.insert(place, task);
+        if self.places.len() > FOLLOWED_MAX
+            && let Some((_, oldest)) = self.places.pop_first()
+        {
+            self.within.remove(&oldest);
+        }
+    }
+
+    fn trace_of(&self, task: &TaskId) -> Option<TraceContext> {
+        self.within.get(task).map(|it| it.1)
     }
 
     /// Returns whether the acceptance of a task was heard, which tells its trace.
@@ -161,7 +173,7 @@ impl Traces {
     fn end(&mut self, task: &TaskId, at: Timestamp, outcome: &str, done: bool) -> Vec<Span> {
         let Some(heard) = self.tasks.remove(task) else { return Vec::new() };
         self.approvals.retain(|_, of| of != task);
-        let trace = self.within.get(task).copied();
+        let trace = self.trace_of(task);
         let ids = Traced::of(self.repository, task).within(trace);
         let asked_in = trace.map(|it| it.span);
         let word = |key, value: &str| Attribute::Word(key, value.to_owned());
@@ -218,7 +230,7 @@ impl Traces {
         // Without a task, the apply has a trace of its own.
         let name = format!("apply-{apply}");
         let alone = || TaskId::parse(&name).ok();
-        let trace = task.as_ref().and_then(|it| self.within.get(it)).copied();
+        let trace = task.as_ref().and_then(|it| self.trace_of(it));
         let ids = Traced::of(self.repository, &task.clone().or_else(alone)?).within(trace);
         let parent = task.is_some().then(|| ids.span_id("task"));
         let mut attributes = vec![

@@ -38,7 +38,13 @@ pub struct MyTurnQuery {
     pub id: String,
     /// How many of its updates the pages before had.
     pub from: usize,
+    /// The moment of the first page, for the pages after it: the turn may go on meanwhile.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub as_of: Option<String>,
 }
+
+/// The word of the error for a page of a turn that was written anew since its first page.
+pub const TURN_CHANGED: &str = "turn_changed";
 
 /// `GET /my-turn`: what is kept of a turn of the caller's editor.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -47,6 +53,9 @@ pub struct MyTurn {
     pub updates: Vec<Value>,
     /// Where to go on, when there are more.
     pub next: Option<usize>,
+    /// The moment of this page, with which the next ones are asked for.
+    #[serde(default)]
+    pub as_of: String,
 }
 
 /// `GET /dialog-key`: the key that seals dialogs which hosts carry, and the names to which the dialogs are bound.

@@ -88,7 +88,11 @@ impl Handles<endpoints::MyTurn> for Own {
         if task.asked_by != *call.who.agent() {
             return Err(map::fault(Refusal::TaskNotFound));
         }
-        let all = self.0.provost.turn_again(&task).await;
+        let Some((all, as_of)) = self.0.provost.turn_again(&task, query.as_of).await else {
+            let why = "the turn has been written anew since its first page was read";
+            return Err(OwnError::new(StatusCode::CONFLICT, wire::TURN_CHANGED, why)
+                .hint("read it from its first page again, without `as_of`"));
+        };
         let (mut updates, mut bytes) = (Vec::new(), 0);
         for update in all.iter().skip(query.from) {
             bytes += update.to_string().len();
@@ -98,7 +102,7 @@ impl Handles<endpoints::MyTurn> for Own {
             updates.push(update.clone());
         }
         let end = query.from.saturating_add(updates.len());
-        Ok(wire::MyTurn { updates, next: (end < all.len()).then_some(end) })
+        Ok(wire::MyTurn { updates, next: (end < all.len()).then_some(end), as_of })
     }
 }
 

@@ -90,7 +90,7 @@ pub(super) fn fault(refusal: Refusal) -> OwnError {
             provost_base::shell_word(agent.as_str())
         )),
         Refusal::NameElsewhere { agent } => fault.hint(format!(
-            "asked again, you may be called by a longer name; a token proves that you are this agent: provost token mint {}",
+            "a token proves that you are this agent: provost token mint {}",
             provost_base::shell_word(agent.as_str())
         )),
         Refusal::TokenNotFound => fault.hint("`provost token list` lists what there is"),

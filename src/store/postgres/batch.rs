@@ -8,7 +8,8 @@ use crate::StoreError;
 use crate::codec::{ended_at, int, text};
 use provost_base::{AgentId, DaemonId, Slug};
 use provost_domain::{
-    Change, CrewChange, JobChange, Outbox, PasskeyChange, PostChange, PushChange, SpendChange, Switched, Task,
+    Change, CrewChange, Gone, JobChange, Outbox, PasskeyChange, PostChange, PushChange, SpendChange,
+    Switched, Task,
 };
 
 /// The id of the row in a table with a single row.
@@ -44,7 +45,7 @@ pub(super) struct Rows {
     pub(super) amended: BTreeMap<String, String>,
     pub(super) effects: BTreeMap<i64, EffectRow>,
     /// Daemons that count as dead.
-    pub(super) down: Vec<DaemonId>,
+    pub(super) down: Vec<(DaemonId, Gone)>,
     /// Messages: number, event, time.
     pub(super) posts: Vec<(i64, i64, i64)>,
     /// Inboxes: reader, number, event.
@@ -135,8 +136,8 @@ impl Rows {
             Change::DropWaiter(ticket) => self.put_number("waiter", ticket.0, None)?,
             Change::At(agent, Some(at)) => self.put("present", agent.as_str(), text(&(agent, at))?),
             Change::At(agent, None) => self.drop_key("present", agent.as_str()),
-            Change::HostDown(daemon, _) => {
-                self.down.push(*daemon);
+            Change::HostDown(daemon, gone) => {
+                self.down.push((*daemon, *gone));
                 self.drop_key("ability", &daemon.host.to_string());
             }
             Change::PutAbility(it) => self.put("ability", &it.daemon.host.to_string(), text(&**it)?),

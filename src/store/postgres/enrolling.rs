@@ -1,34 +1,39 @@
 //! The identity of hosts: how a host is enrolled with its key, and which of the database's rows about hosts count.
 //!
 //! A row counts if it is sealed with the journal's key and vouched for: the first host needs no voucher, hosts from before
-//! there were keys have the migration, and each further one has the invitation of a host that took part then.
+//! there were keys have the migration, and each further one has the invitation of a host that took part then. Who was removed is
+//! in no row: the journal alone says it, in events that stay and that a host has signed where they are.
+
+use std::collections::BTreeMap;
 
 use tokio_postgres::Row;
 
 use super::session::{Session, Step};
-use super::signing::HostKeys;
+use super::signing::{HostKeys, Removal, removals};
 use super::start::REMOVED;
 use super::{PostgresStore, unreadable};
-use crate::StoreError;
 use crate::codec::{int, nat, parse, text};
-use crate::host_keys::{self, At, Enrolled, HostKey, KnownHost, Signature, Signer, removal_text};
+use crate::host_keys::{self, At, Enrolled, HostKey, KnownHost, Signer};
 use crate::journal::Key;
+use crate::{HostState, StoreError};
 use provost_base::{Digest, EntryNo, EventSeq, HostId, HostRole};
 
 /// The kinds of rows of `host_key`, in their column `what`.
 const FIRST: &str = "first";
 const BEFORE: &str = "before";
 const INVITED: &str = "invited";
-pub(super) const GONE: &str = "gone";
 
+/// The hosts that were removed, with the ends of the entries that say so.
+type Removed = BTreeMap<HostId, At>;
+
+/// Rows of `gone`, which earlier daemons have added, count for nothing: a host with a login could say there what never happened.
 const ROWS: &str = "select k.host, k.what, k.body, k.n, k.event, coalesce(h.name, ''),
         exists (select from provost.host_before b where b.repo = k.repo and b.host = k.host),
         (select min(s.event) from provost.signature s join provost.event e on e.repo = s.repo and e.seq = s.event
-            where s.repo = k.repo and s.host = k.host and e.seq > 0 and e.body is not null and e.body::json ->> 'host' = s.host)
-    from provost.host_key k left join provost.host h on h.repo = k.repo and h.id = k.host where k.repo = $1
-    order by k.what = 'invited', k.what <> 'first', k.event, k.host";
+            where s.repo = k.repo and s.host = k.host and e.seq > $2 and e.body is not null and e.body::json ->> 'host' = s.host)
+    from provost.host_key k left join provost.host h on h.repo = k.repo and h.id = k.host where k.repo = $1 and k.what <> 'gone'";
 
-/// A row that says who a host is, or that it is one no more.
+/// A row that says who a host is.
 pub(super) struct Told {
     host: HostId,
     what: String,
@@ -36,8 +41,8 @@ pub(super) struct Told {
     at: At,
     machine: String,
     was_before: bool,
-    /// The first event in the journal that names the host, and is signed in its name. A row of a signature alone is no evidence: each login can
-    /// add one where no event is, or at an event of another host.
+    /// The first event in the journal, behind what this daemon has checked, that names the host, and is signed in its name. A row of a signature
+    /// alone is no evidence: each login can add one where no event is, or at an event of another host.
     signed_first: Option<EventSeq>,
 }
 
@@ -63,9 +68,6 @@ impl Told {
 struct Sealed {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     enrolled: Option<Enrolled>,
-    /// For a removal: the host that has removed the other host, and its signature.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    removed: Option<(HostId, Signature)>,
     seal: Digest,
 }
 
@@ -82,21 +84,6 @@ fn seal(
     Ok(key.mac(b"provost-host-key-v1", &[Digest::of_fields(fields).as_bytes()]))
 }
 
-/// Returns the statement that keeps a removal with an entry of the host `by`, which has signed it.
-///
-/// # Errors
-/// When a number is none for a column.
-pub(super) fn removal_step(
-    repo: i32,
-    key: &Key,
-    gone: HostId,
-    at: At,
-    by: (HostId, Signature),
-) -> Result<Step, StoreError> {
-    let seal = seal(key, gone, GONE, at, None)?;
-    row_step(repo, (gone, GONE), at, &Sealed { enrolled: None, removed: Some(by), seal })
-}
-
 fn enrolling_step(
     repo: i32,
     key: &Key,
@@ -105,7 +92,7 @@ fn enrolling_step(
     enrolled: Enrolled,
 ) -> Result<Step, StoreError> {
     let seal = seal(key, host, what, at, Some(&enrolled))?;
-    row_step(repo, (host, what), at, &Sealed { enrolled: Some(enrolled), removed: None, seal })
+    row_step(repo, (host, what), at, &Sealed { enrolled: Some(enrolled), seal })
 }
 
 fn row_step(
@@ -142,11 +129,15 @@ pub(super) fn shown(body: Option<&str>) -> Option<(String, HostRole)> {
 }
 
 impl PostgresStore {
-    /// Enrols this host where it is not yet, in the transaction that has the repository's row.
+    /// Enrols this host where it is not yet, in the transaction that has the repository's row; with what the table of hosts says of it.
     ///
     /// # Errors
     /// [`StoreError::Key`] where its key is missing or another one, or it has no invitation.
-    pub(super) fn enrol(&mut self, at: At) -> Result<(), StoreError> {
+    pub(super) fn enrol(
+        &mut self,
+        at: At,
+        told: Option<(HostState, Option<String>)>,
+    ) -> Result<(), StoreError> {
         let (repo, host) = (self.repo, self.host());
         let Self { keys, session, key, .. } = self;
         let rows = keys.learn(session, repo, key)?;
@@ -158,7 +149,14 @@ impl PostgresStore {
             return Err(StoreError::BrokenLog { n: *n, what: what.as_str().into() });
         }
         keys.begin(at, &rows);
-        let is_enrolled = rows.iter().any(|it| it.host == host && it.what != GONE);
+        let is_enrolled = rows.iter().any(|it| it.host == host);
+        let is_out = told.is_some_and(|(state, request)| match is_enrolled {
+            true => keys.counted(host, state, request.as_deref()) == HostState::Removing,
+            false => matches!(state, HostState::Removing | HostState::Removed),
+        });
+        if is_out {
+            return Err(StoreError::Database(REMOVED.into()));
+        }
         if is_enrolled {
             // Only now: the transaction that has enrolled it may not have been committed.
             keys.known.invitation = None;
@@ -183,58 +181,98 @@ impl PostgresStore {
         } else {
             keys.enrol_new(session, (repo, key), at, &rows)?;
         }
-        keys.known.here = Some(host);
-        keys.keep()
+        // The folder knows it once everything was checked: what is refused now must not be believed later.
+        (keys.known.here, keys.known.repo) = (Some(host), Some(repo));
+        Ok(())
     }
 }
 
 impl HostKeys {
-    /// Takes over what the database says of hosts that are not known, as far as it is vouched for.
+    /// Takes over what the database says of hosts that are not known, as far as it is vouched for, and from the journal who was removed.
     ///
     /// # Errors
-    /// When the database does not answer.
+    /// When the database does not answer, and [`StoreError::BrokenLog`] where the text of a removal was taken away.
     pub(super) fn learn(
         &mut self,
         session: &mut Session,
         repo: i32,
         key: &Key,
     ) -> Result<Vec<Told>, StoreError> {
-        let rows = session.rows(Step::new(ROWS).with(repo))?;
-        let rows = rows.iter().map(Told::read).collect::<Result<Vec<_>, _>>()?;
+        if self.known.repo.is_some_and(|it| it != repo) {
+            return Err(StoreError::Database(
+                format!(
+                    "the repository {:?} in it is not the one of this state folder, whose name was given to it: have an administrator look at \
+                     the table `provost.repo`",
+                    self.known.name
+                )
+                .into(),
+            ));
+        }
+        let step = Step::new(ROWS).with(repo).with(int(self.known.checked.event.0)?);
+        let rows = session.rows(step)?;
+        let mut rows = rows.iter().map(Told::read).collect::<Result<Vec<_>, _>>()?;
         for it in &rows {
             self.machines.insert(it.host, it.machine.clone());
         }
-        // Removals come first: a host that was removed before invites no other.
-        self.learn_removals(key, &rows)?;
+        // The place in a row is its writer's word, so of two hosts with one invitation the one that has signed first came first.
+        let signed = |it: &Told| it.signed_first.map_or(u64::MAX, |it| it.0);
+        rows.sort_by_key(|it| (it.what == INVITED, it.what != FIRST, signed(it), it.at.event, it.host));
         self.learn_roles(key, &rows)?;
-        // One may be invited by one that comes behind it.
-        for _ in 0..rows.len() {
-            let before = self.known.hosts.len();
-            for it in rows.iter().filter(|it| it.what != GONE) {
-                if self.known.get(it.host).is_none()
-                    && let Some(host) = self.admitted(key, it)?
-                {
-                    self.known.hosts.push(host);
-                }
-            }
-            if self.known.hosts.len() == before {
-                break;
-            }
-        }
-        self.learn_removals(key, &rows)?;
+        let begin = self.known.from.or_else(|| first_of(&rows)).unwrap_or_default();
+        let removals = removals(session, repo, self.known.checked.event.max(begin.event))?;
+        self.learn_members(key, &rows, &removals)?;
         Ok(rows)
     }
 
-    /// Learns which hosts were removed. A removal counts if a host that may say so, and took part then, has signed it, since each login can
-    /// add such a row. There is one row for each host, so a false row keeps the true one out; [`Self::find_removals`] finds the removal in the journal then.
-    fn learn_removals(&mut self, key: &Key, rows: &[Told]) -> Result<(), StoreError> {
-        for it in rows.iter().filter(|it| it.what == GONE) {
-            let Ok(Sealed { removed: Some((by, signed)), .. }) = parse::<Sealed>(&it.body) else { continue };
-            let Some(known) = self.known.get(by) else { continue };
-            let was_there = known.gone.is_none_or(|gone| gone.n >= it.at.n);
-            let is_signed = signed.is_of(&known.key, &removal_text(&self.print, it.host, it.at));
-            if was_there && is_signed && self.may_remove(by, it.host) && is_sealed(key, it, None)? {
-                self.has_gone(it.host, it.at);
+    /// Learns which hosts are members. Removals are gone through in the journal's order: who may remove depends on who was removed before, and
+    /// so does who may invite.
+    fn learn_members(&mut self, key: &Key, rows: &[Told], removals: &[Removal]) -> Result<(), StoreError> {
+        let before = self.known.hosts.clone();
+        let learned = self.members_after(key, rows, (&before, removals));
+        if learned.is_err() {
+            // Who was let in on the way is not kept.
+            self.known.hosts = before;
+        }
+        learned
+    }
+
+    fn members_after(
+        &mut self,
+        key: &Key,
+        rows: &[Told],
+        (before, removals): (&[KnownHost], &[Removal]),
+    ) -> Result<(), StoreError> {
+        let mut gone = Removed::new();
+        for it in removals {
+            self.admit_all(key, rows, (before, &gone))?;
+            if let Some((host, at)) = self.proved(it)? {
+                gone.entry(host).or_insert(at);
+            }
+        }
+        self.admit_all(key, rows, (before, &gone))
+    }
+
+    /// Begins with the hosts that were known, and adds those for which such a host, or one that was added, vouches.
+    fn admit_all(
+        &mut self,
+        key: &Key,
+        rows: &[Told],
+        (before, gone): (&[KnownHost], &Removed),
+    ) -> Result<(), StoreError> {
+        self.known.hosts = before.to_vec();
+        gone.iter().for_each(|(host, at)| self.has_gone(*host, *at));
+        // One may be invited by one that comes behind it.
+        for _ in 0..rows.len() {
+            let count = self.known.hosts.len();
+            for it in rows {
+                if self.known.get(it.host).is_none()
+                    && let Some(host) = self.admitted(key, it)?
+                {
+                    self.known.hosts.push(KnownHost { gone: gone.get(&it.host).copied(), ..host });
+                }
+            }
+            if self.known.hosts.len() == count {
+                break;
             }
         }
         Ok(())
@@ -270,13 +308,18 @@ impl HostKeys {
         let is_admitted = match (&*it.what, &enrolled.invited) {
             (FIRST, None) => self.known.hosts.is_empty(),
             (BEFORE, None) => it.was_before,
-            (INVITED, Some((invitation, _))) => self.known.get(invitation.by).is_some_and(|by| {
-                let was_there = by.gone.is_none_or(|gone| it.signed_first.is_some_and(|at| at < gone.event));
-                was_there
-                    && by.role.is_full()
-                    && invitation.is_of(&self.print, &by.key)
-                    && let_in(&invitation.key) < invitation.most as usize
-            }),
+            (INVITED, Some((invitation, _))) => {
+                // A host that was removed knows the invitation with which it came.
+                let came_with = self.known.hosts.iter().filter(|it| it.invited_with == Some(invitation.key));
+                let is_before = |gone: At| it.signed_first.is_some_and(|at| at < gone.event);
+                came_with.filter_map(|it| it.gone).all(is_before)
+                    && self.known.get(invitation.by).is_some_and(|by| {
+                        by.gone.is_none_or(is_before)
+                            && by.role.is_full()
+                            && invitation.is_of(&self.print, &by.key)
+                            && let_in(&invitation.key) < invitation.most as usize
+                    })
+            }
             _ => false,
         };
         let invited_with = enrolled.invited.as_ref().map(|it| it.0.key);
@@ -335,8 +378,8 @@ impl HostKeys {
         match self.known.get(host) {
             Some(_) => Ok(()),
             None => Err(StoreError::Key(
-                "the host that has exported the key was removed, or only works, or the file has let in as many as it may: invite again on a full \
-                 host that takes part, move this state folder away, and join with that"
+                "the host that has exported the key was removed, or only works, or the file has let in as many as it may, or a host that came with \
+                 it was removed: invite again on a full host that takes part, move this state folder away, and join with that"
                     .into(),
             )),
         }

@@ -7,7 +7,7 @@ use super::remembered::Remembered;
 use super::roots;
 use super::schema;
 use super::session::{Place, Purpose, Session, Step};
-use super::{enrolling, unreadable};
+use super::{enrolling, taken_out, unreadable};
 use crate::codec::nat;
 use crate::database::IN_DATABASE;
 use crate::journal::Key;
@@ -85,8 +85,14 @@ fn rows(session: &mut Session, name: &str) -> Result<Vec<HostRow>, StoreError> {
 /// Takes a host out: at once, or after its last run. The daemons that take part carry it out in their next turns.
 ///
 /// # Errors
-/// [`StoreError::Database`] where there is no such host, or no other one that would carry it out.
-pub(crate) fn take_out(database: &Database, host: HostId, how: TakenOut) -> Result<(), StoreError> {
+/// [`StoreError::Database`] where there is no such host, or no other one that would carry it out, and [`StoreError::Key`] where this host may not
+/// say so.
+pub(crate) fn take_out(
+    dir: &Path,
+    database: &Database,
+    host: HostId,
+    how: TakenOut,
+) -> Result<(), StoreError> {
     let mut session = Session::new(address::servers(database, "provost/hosts")?, Purpose::Write)?;
     session.connect(&Place::default())?;
     schema::check(&mut session)?;
@@ -128,7 +134,8 @@ pub(crate) fn take_out(database: &Database, host: HostId, how: TakenOut) -> Resu
     }
     let sql = "update provost.host set state = $3 where repo = $1 and id = $2";
     let step = Step::new(sql).with(repo).with(host.to_string()).with(state.as_str());
-    session.ask(&[step, Step::new("commit")]).map(drop)
+    let request = taken_out::request_step(repo, (dir, &database.name), (host, state))?;
+    session.ask(&[step, request, Step::new("commit")]).map(drop)
 }
 
 /// Puts the journal's key into a state folder, so that its daemon can join the repository as one more host.

@@ -34,6 +34,7 @@ mod shelves;
 mod signing;
 mod start;
 mod sums;
+mod taken_out;
 mod tls;
 mod trouble;
 mod turn;

@@ -1,5 +1,6 @@
 -- Hosts sign what they write. Rows of these tables are only ever added.
--- Who is a host ('first', 'before', 'invited'), with its key, and who is one no more ('gone'); n and event are where it was said.
+-- Who is a host ('first', 'before', 'invited'), with its key; n and event are where it was said. Who is one no more, the journal
+-- says alone: rows of 'gone' count for nothing.
 create table provost.host_key (
     repo  int not null references provost.repo,
     host  text not null,
@@ -50,3 +51,32 @@ create table provost.artifact (
     primary key (repo, shelf, n)
 );
 create index artifact_at on provost.artifact (repo, at);
+
+-- Texts of events that say who may sign later stay: passkeys, and removals of hosts. No login takes the text of a new event away: hosts that
+-- are to check it have not read it yet.
+create or replace function provost.prune_events(of_repo int, after bigint, upto bigint) returns void
+    language sql security definer set search_path = pg_catalog, pg_temp
+    as $$
+        update provost.event set body = null
+        where repo = of_repo and seq > after and seq <= upto
+        and kind not in ('passkey_added', 'passkey_revoked', 'passkeys_reset', 'host_removed')
+        and at < (extract(epoch from clock_timestamp()) * 1000)::bigint - 3600000
+    $$;
+
+-- Entries of the last ten minutes stay, whoever asks and whatever the table of hosts says that they have read.
+create or replace function provost.cut_log(of_repo int, before bigint, most bigint) returns bigint
+    language sql security definer set search_path = pg_catalog, pg_temp
+    as $$
+        with gone as (
+            delete from provost.entry where repo = of_repo and n in (
+                select n from provost.entry where repo = of_repo
+                and at < least(before, (extract(epoch from clock_timestamp()) * 1000)::bigint - 600000)
+                and n < (select min(head) from provost.host where repo = of_repo and state in ('live', 'draining'))
+                order by n limit most
+            ) returning n
+        ), moved as (
+            update provost.repo set log_from = greatest(log_from, (select max(n) from gone) + 1)
+            where id = of_repo and exists (select from gone)
+        )
+        select count(*) from gone
+    $$;

@@ -86,7 +86,7 @@ impl Shelves {
         let (pieces, size) =
             (SHARED_ARTIFACT_BYTES_MAX.div_ceil(SHARED_ARTIFACT_PIECE_BYTES), SHARED_ARTIFACT_PIECE_BYTES);
         let sql = "select seal, bytes from provost.artifact where repo = $1 and shelf = $2 and length(bytes) <= $3::bigint
-            order by n limit $4::bigint";
+            and length(seal) <= 64 order by n limit $4::bigint";
         let step =
             Step::new(sql).with(self.repo).with(shelf.to_owned()).with(size as i64).with(pieces as i64);
         let rows = self.session.ask_within(&[step], Duration::from_millis(LONG_STATEMENT_MS_MAX))?;

@@ -8,18 +8,18 @@ use std::path::PathBuf;
 
 use tokio_postgres::Row;
 
-use super::enrolling::{first_of, removal_step};
+use super::enrolling::first_of;
 use super::entry::{self, ENTRIES};
 use super::load;
 use super::session::{Session, Step};
 use super::{PostgresStore, unreadable};
-use crate::codec::{int, nat};
-use crate::host_keys::{self, At, KnownHosts, Signature, Signer, entry_text, removal_text};
+use crate::StoreError;
+use crate::codec::{int, nat, parse};
+use crate::host_keys::{self, At, KnownHosts, Signature, Signer, entry_text};
 use crate::journal::{JournalHead, Key};
-use crate::{SealedEntry, StoreError};
 use provost_base::limits::POSTGRES_PAGE_ROWS;
 use provost_base::{Digest, EntryNo, EventSeq, HostId};
-use provost_domain::{Change, Gone, HOST_DOWN, NEVER_WORK, Outbox, USER_CHANGED};
+use provost_domain::{Change, Event, Gone, HOST_DOWN, HOST_REMOVED, NEVER_WORK, USER_CHANGED};
 
 /// Signatures behind an event, with the links of the events at which they are.
 pub(super) const SIGNED: &str = "select s.event, s.n, s.host, s.mac, s.sig, e.mac from provost.signature s
@@ -37,14 +37,92 @@ const SIGNED_BY: &str = "select e.seq, s.host from provost.event e
         or (e.kind = 'recorded' and e.body is not null and e.body::json -> 'kind' -> 'recorded' ->> 'what' = $5))
     order by e.seq limit 1";
 
-/// The events behind a given event that say that a host was removed, with the columns of [`SIGNED`] for their signatures.
-const REMOVALS: &str = "select s.event, s.n, s.host, s.mac, s.sig, m.mac, e.body::json #>> '{kind,recorded,subject}'
+/// The events behind a given event that say that a host was removed, behind the columns of [`SIGNED`] for their signatures. Earlier daemons have
+/// given them the kind of all records.
+const REMOVALS: &str = "select s.event, s.n, s.host, s.mac, s.sig, m.mac, e.seq, e.body
     from provost.event e
     join lateral (select * from provost.signature where repo = e.repo and event >= e.seq order by event limit 1) s on true
     join provost.event m on m.repo = s.repo and m.seq = s.event
-    where e.repo = $1 and e.seq > $2 and e.kind = 'recorded' and e.body is not null
-        and e.body::json #>> '{kind,recorded,what}' = $3 and e.body::json #>> '{kind,recorded,details,removed}' = 'true'
+    where e.repo = $1 and e.seq > $2 and (e.kind = $3 or (e.kind = 'recorded' and e.body is not null
+        and e.body::json #>> '{kind,recorded,what}' = $4 and e.body::json #>> '{kind,recorded,details,removed}' = 'true'))
     order by e.seq";
+
+/// An event that says that a host was removed, with the signature of its entry.
+pub(super) struct Removal {
+    seq: EventSeq,
+    /// `None` where it was taken away.
+    body: Option<String>,
+    signed: Signed,
+}
+
+/// A row of [`SIGNED`].
+struct Signed {
+    at: At,
+    host: HostId,
+    link: Digest,
+    signature: Vec<u8>,
+    journal: JournalHead,
+}
+
+impl Signed {
+    fn read(row: &Row) -> Result<Self, StoreError> {
+        let number = |at: usize| -> Result<u64, StoreError> { nat(row.try_get(at).map_err(unreadable)?) };
+        let (event, n) = (EventSeq(number(0)?), EntryNo(number(1)?));
+        let host: &str = row.try_get(2).map_err(unreadable)?;
+        let journal = JournalHead { seq: event, mac: load::digest(row, 5)? };
+        let signature = row.try_get(4).map_err(unreadable)?;
+        let host = host.parse().map_err(StoreError::damaged)?;
+        Ok(Self { at: At { n, event }, host, link: load::digest(row, 3)?, signature, journal })
+    }
+}
+
+/// The events behind an event that say that a host was removed, in their order.
+///
+/// # Errors
+/// When the database does not answer.
+pub(super) fn removals(
+    session: &mut Session,
+    repo: i32,
+    after: EventSeq,
+) -> Result<Vec<Removal>, StoreError> {
+    let step = Step::new(REMOVALS).with(repo).with(int(after.0)?).with(HOST_REMOVED).with(HOST_DOWN);
+    let removal = |row: &Row| -> Result<Removal, StoreError> {
+        let seq = EventSeq(nat(row.try_get(6).map_err(unreadable)?)?);
+        let body = row.try_get(7).map_err(unreadable)?;
+        Ok(Removal { seq, body, signed: Signed::read(row)? })
+    };
+    session.rows(step)?.iter().map(removal).collect()
+}
+
+/// Checks signatures of the journal in their order. An entry comes after the entries before it: a host that was removed could sign for an older one.
+#[derive(Default)]
+struct InOrder {
+    last: Option<At>,
+}
+
+impl InOrder {
+    fn next(&mut self, at: At) -> Result<(), StoreError> {
+        match self.last.replace(at) {
+            Some(before) if at.n <= before.n => Err(StoreError::BrokenLog {
+                n: at.n,
+                what: format!("it is signed for event {}, behind entry {}", at.event, before.n).into(),
+            }),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The last signature up to an event.
+fn signed_last(session: &mut Session, repo: i32, upto: EventSeq) -> Result<Option<At>, StoreError> {
+    let sql =
+        "select n, event from provost.signature where repo = $1 and event <= $2 order by event desc limit 1";
+    let rows = session.rows(Step::new(sql).with(repo).with(int(upto.0)?))?;
+    let at = |row: &Row| -> Result<At, StoreError> {
+        let number = |at: usize| -> Result<u64, StoreError> { nat(row.try_get(at).map_err(unreadable)?) };
+        Ok(At { n: EntryNo(number(0)?), event: EventSeq(number(1)?) })
+    };
+    rows.first().map(at).transpose()
+}
 
 /// What this daemon knows of the hosts, and its own key.
 pub(super) struct HostKeys {
@@ -93,7 +171,8 @@ impl HostKeys {
             return Some(format!("it says that the host {name} has written it, which is no member"));
         };
         match signature {
-            _ if known.gone.is_some_and(|gone| gone.n < at.n) => {
+            // An entry that is signed for a number from before is none from before if its events come after.
+            _ if known.gone.is_some_and(|gone| gone.n < at.n || gone.event < at.event) => {
                 Some(format!("the host {name} has signed it, which was removed before"))
             }
             None => Some(format!("the signature of the host {name} is missing")),
@@ -154,15 +233,16 @@ impl HostKeys {
         (session, repo, key): (&mut Session, i32, &Key),
         head: &JournalHead,
     ) -> Result<Option<(EventSeq, String)>, StoreError> {
+        // Nothing is taken for checked here.
+        self.known.checked = self.known.from.unwrap_or_default();
         let rows = self.learn(session, repo, key)?;
         let Some(from) = self.known.from.or_else(|| first_of(&rows)) else { return Ok(None) };
-        let mut last = from.event;
-        self.find_removals(session, repo, last)?;
+        let (mut last, mut order) = (from.event, InOrder::default());
         loop {
             let step = Step::new(SIGNED).with(repo).with(int(last.0)?).with(POSTGRES_PAGE_ROWS);
             let rows = session.rows(step)?;
             for row in &rows {
-                match self.check_row(row) {
+                match self.check_row(row, &mut order) {
                     Ok(seq) => last = seq,
                     Err(StoreError::BrokenLog { what, .. }) => return Ok(Some((last.next(), what.into()))),
                     Err(err) => return Err(err),
@@ -202,24 +282,27 @@ impl HostKeys {
         first_signed(session, step.with(USER_CHANGED))
     }
 
-    /// Learns from the journal which hosts were removed behind an event, from events that hosts have signed which may say so.
-    fn find_removals(&mut self, session: &mut Session, repo: i32, after: EventSeq) -> Result<(), StoreError> {
-        let step = Step::new(REMOVALS).with(repo).with(int(after.0)?).with(HOST_DOWN);
-        for row in &session.rows(step)? {
-            let subject: Option<&str> = row.try_get(6).map_err(unreadable)?;
-            let gone = subject.and_then(|it| it.split('/').next()).and_then(|it| it.parse().ok());
-            let Some(gone) = gone else { continue };
-            let host: &str = row.try_get(2).map_err(unreadable)?;
-            let by: HostId = host.parse().map_err(StoreError::damaged)?;
-            let n = EntryNo(nat(row.try_get(1).map_err(unreadable)?)?);
-            // The check of all signatures reports a signature that does not hold.
-            if self.may_remove(by, gone)
-                && let Ok(event) = self.check_row(row)
-            {
-                self.has_gone(gone, At { n, event });
-            }
-        }
-        Ok(())
+    /// The host that such an event removes, with the end of the entry, where a host has signed it there that may say so.
+    ///
+    /// # Errors
+    /// [`StoreError::BrokenLog`] where the event's text was taken away: nothing else says which host it was.
+    pub(super) fn proved(&self, it: &Removal) -> Result<Option<(HostId, At)>, StoreError> {
+        let (signed, seq) = (&it.signed, it.seq);
+        let Some(body) = &it.body else {
+            let what = format!(
+                "event {seq} says that a host was removed, and its text, which is always kept, was taken away, so this host cannot know which host: \
+                 put the text back from a copy of the database, or move this state folder away and join again with a file that a host exports now \
+                 which has read it (`provost host export-key`, `provost host join`)"
+            );
+            return Err(StoreError::BrokenLog { n: signed.at.n, what: what.into() });
+        };
+        let event: Event = parse(body)?;
+        let Some(gone) = event.removed_host().and_then(|it| it.parse().ok()) else { return Ok(None) };
+        // The check of all signatures reports a signature that does not hold, and an event that names another host than its signer.
+        let is_proved = event.host == signed.host
+            && self.may_remove(signed.host, gone)
+            && self.why_no_row(signed).is_none();
+        Ok(is_proved.then_some((gone, signed.at)))
     }
 
     /// Takes over which hosts were removed with an entry that was checked, or that is this daemon's.
@@ -252,12 +335,8 @@ impl HostKeys {
         link: &Digest,
         journal: &JournalHead,
     ) -> Result<Signature, StoreError> {
-        self.sign_text(&entry_text(&self.print, n, link, journal))
-    }
-
-    fn sign_text(&self, text: &[u8]) -> Result<Signature, StoreError> {
         let own = self.own.as_ref().ok_or_else(|| StoreError::Key("this host has no key yet".into()))?;
-        Ok(own.sign(text))
+        Ok(own.sign(&entry_text(&self.print, n, link, journal)))
     }
 
     /// Checks everything that was written behind what was checked, up to the ends of log and journal.
@@ -271,12 +350,12 @@ impl HostKeys {
         (end, journal): (EntryNo, &JournalHead),
     ) -> Result<(), StoreError> {
         let (from, mut last) = (self.known.checked, self.known.checked.event);
-        self.find_removals(session, repo, from.event)?;
+        let mut order = InOrder { last: signed_last(session, repo, from.event)? };
         loop {
             let step = Step::new(SIGNED).with(repo).with(int(last.0)?).with(POSTGRES_PAGE_ROWS);
             let rows = session.rows(step)?;
             for row in &rows {
-                last = self.check_row(row)?;
+                last = self.check_row(row, &mut order)?;
             }
             if (rows.len() as i64) < POSTGRES_PAGE_ROWS {
                 break;
@@ -285,6 +364,10 @@ impl HostKeys {
         if last < journal.seq {
             let what = format!("no host has signed the events from {} on", last.next());
             return Err(StoreError::BrokenLog { n: end, what: what.into() });
+        }
+        if let Some(at) = order.last.filter(|it| it.n > end) {
+            let what = format!("event {} is signed for it, and the log ends before", at.event);
+            return Err(StoreError::BrokenLog { n: at.n, what: what.into() });
         }
         if let Some((seq, host)) = misnamed(session, repo, from.event)? {
             let what =
@@ -301,18 +384,18 @@ impl HostKeys {
     }
 
     /// Checks a row of [`SIGNED`]; the event at which it is.
-    fn check_row(&self, row: &Row) -> Result<EventSeq, StoreError> {
-        let number = |at: usize| -> Result<u64, StoreError> { nat(row.try_get(at).map_err(unreadable)?) };
-        let (seq, n) = (EventSeq(number(0)?), EntryNo(number(1)?));
-        let host: &str = row.try_get(2).map_err(unreadable)?;
-        let host: HostId = host.parse().map_err(StoreError::damaged)?;
-        let journal = JournalHead { seq, mac: load::digest(row, 5)? };
-        let signature: &[u8] = row.try_get(4).map_err(unreadable)?;
-        let text = entry_text(&self.print, n, &load::digest(row, 3)?, &journal);
-        match self.why_not(host, At { n, event: seq }, &text, Some(signature)) {
-            None => Ok(seq),
-            Some(what) => Err(StoreError::BrokenLog { n, what: format!("{what} (event {seq})").into() }),
+    fn check_row(&self, row: &Row, order: &mut InOrder) -> Result<EventSeq, StoreError> {
+        let it = Signed::read(row)?;
+        if let Some(what) = self.why_no_row(&it) {
+            let what = format!("{what} (event {})", it.at.event).into();
+            return Err(StoreError::BrokenLog { n: it.at.n, what });
         }
+        order.next(it.at).map(|()| it.at.event)
+    }
+
+    fn why_no_row(&self, it: &Signed) -> Option<String> {
+        let text = entry_text(&self.print, it.at.n, &it.link, &it.journal);
+        self.why_not(it.host, it.at, &text, Some(&it.signature))
     }
 
     /// Checks the entries that the log still has and that have no events: the others are signed in the journal.
@@ -396,34 +479,6 @@ fn first_signed(session: &mut Session, step: Step) -> Result<Option<(EventSeq, H
     let host: &str = row.try_get(1).map_err(unreadable)?;
     let seq = EventSeq(nat(row.try_get(0).map_err(unreadable)?)?);
     Ok(Some((seq, host.parse().map_err(StoreError::damaged)?)))
-}
-
-/// The statements that keep a signature, and say who was removed with the entry.
-///
-/// # Errors
-/// When a number is none for a column.
-pub(super) fn steps(
-    (repo, keys, key): (i32, &HostKeys, &Key),
-    sealed: &SealedEntry,
-    (signature, journal): (&Signature, &JournalHead),
-    batch: &Outbox,
-    steps: &mut Vec<Step>,
-) -> Result<(), StoreError> {
-    let host = keys.host;
-    if !batch.events.is_empty() {
-        steps.push(signature_step(repo, (host, sealed.n, &sealed.mac), journal, signature.clone())?);
-    }
-    let at = At { n: sealed.n, event: journal.seq };
-    for gone in removed(&batch.changes) {
-        steps.push(removal_step(
-            repo,
-            key,
-            gone,
-            at,
-            (host, keys.sign_text(&removal_text(&keys.print, gone, at))?),
-        )?);
-    }
-    Ok(())
 }
 
 /// The statement that keeps the signature of an entry with events.

@@ -14,7 +14,7 @@ use crate::host_keys::At;
 use crate::journal::Key;
 use crate::marks::As;
 use crate::sqlite::must_have_grown;
-use crate::{ENTRY_FORMAT, ENTRY_FORMAT_OLDEST, Head, Loaded, StoreError, codec, files};
+use crate::{ENTRY_FORMAT, ENTRY_FORMAT_OLDEST, Head, HostState, Loaded, StoreError, codec, files};
 use provost_base::limits::{HOSTS_MAX, LONG_STATEMENT_MS_MAX, NUMBERS_SKIPPED};
 use provost_base::{Digest, EntryNo, EventSeq};
 use provost_domain::{Counters, Settings};
@@ -195,8 +195,8 @@ impl PostgresStore {
 
     /// Notes this host with its next incarnation.
     fn register(&mut self, at: At) -> Result<(), StoreError> {
-        self.must_be_welcome()?;
-        self.enrol(at)?;
+        let told = self.must_be_welcome()?;
+        self.enrol(at, told)?;
         let sql = "insert into provost.host (repo, id, inc, name, version, formats, state, clean, beat, head)
                    values ($1, $2, 1, $3, $4, int4range($5, $6, '[]'), 'live', false, clock_timestamp(), 0)
                    on conflict (repo, id) do update set inc = host.inc + 1, name = excluded.name, version = excluded.version,
@@ -225,9 +225,10 @@ impl PostgresStore {
         Ok(())
     }
 
-    /// A host that was removed does not come back, and a new one has to be of the same repository.
-    fn must_be_welcome(&mut self) -> Result<(), StoreError> {
-        let known = "select state from provost.host where repo = $1 and id = $2";
+    /// A new host has to be of the same repository. Returns what the table of hosts says of this one, with the request for it.
+    fn must_be_welcome(&mut self) -> Result<Option<(HostState, Option<String>)>, StoreError> {
+        let known = "select state, (select body from provost.meta m where m.repo = host.repo and m.id = 'out:' || host.id)
+            from provost.host where repo = $1 and id = $2";
         let roots = "select roots from provost.repo where id = $1";
         let many = "select count(*) from provost.host where repo = $1 and state <> 'removed'";
         let answers = self.session.ask(&[
@@ -236,11 +237,14 @@ impl PostgresStore {
             Step::new(many).with(self.repo),
         ])?;
         let cell = |at: usize| answers.get(at).and_then(|it| it.first());
-        let state: Option<&str> = cell(0).map(|it| it.try_get(0)).transpose().map_err(unreadable)?;
+        let told = |row: &tokio_postgres::Row| -> Result<(HostState, Option<String>), StoreError> {
+            let state = HostState::parse(row.try_get(0).map_err(unreadable)?)?;
+            Ok((state, row.try_get(1).map_err(unreadable)?))
+        };
+        let told = cell(0).map(told).transpose()?;
         let roots: Option<&str> = cell(1).map(|it| it.try_get(0)).transpose().map_err(unreadable)?.flatten();
         let many: i64 = cell(2).map(|it| it.try_get(0)).transpose().map_err(unreadable)?.unwrap_or(0);
-        match state {
-            Some("removing" | "removed") => return Err(StoreError::Database(REMOVED.into())),
+        match told {
             Some(_) => {}
             None if many >= HOSTS_MAX as i64 => {
                 let why = format!(
@@ -257,7 +261,7 @@ impl PostgresStore {
             let sql = "update provost.repo set roots = $2 where id = $1";
             self.session.rows(Step::new(sql).with(self.repo).with(ours.join(" ")))?;
         }
-        Ok(())
+        Ok(told)
     }
 
     /// Refuses to go on where another daemon has started with this host's state folder, or with a copy of it.

@@ -9,6 +9,7 @@ use super::batch::Rows;
 use super::entry::{self, ENTRIES};
 use super::load::{self, EVENT, HEAD, Head as Row};
 use super::session::{Place, Step, rows};
+use super::signing::HostKeys;
 use super::start::{mac_of, must_be_readable, replaced};
 use super::waker::Waker;
 use super::{PostgresStore, Turn, Written, signing, unreadable, write};
@@ -21,7 +22,7 @@ use provost_base::limits::{
     CHECKPOINT_EVENTS_MAX, CHECKPOINT_EVERY, CHECKPOINT_PAUSE_MS, COMMIT_MS_MAX, HOST_BEAT_MS,
     TURN_AGAIN_MS_MAX, TURN_MS_MAX,
 };
-use provost_base::{DaemonId, EntryNo, EventSeq, Timestamp};
+use provost_base::{DaemonId, EntryNo, EventSeq, HostId, Timestamp};
 use provost_domain::{EventKind, LogEntry, Outbox};
 
 /// The highest number of entries read at a time; if there are more, the rows are read again.
@@ -30,7 +31,8 @@ const BITE: i64 = 2_000;
 const EVENTS_BITE: i64 = 2_000;
 
 const HOSTS: &str =
-    "select id, inc, state, (extract(epoch from beat) * 1000)::bigint, lower(formats), upper(formats) - 1
+    "select id, inc, state, (extract(epoch from beat) * 1000)::bigint, lower(formats), upper(formats) - 1,
+        (select m.body from provost.meta m where m.repo = host.repo and m.id = 'out:' || host.id)
     from provost.host where repo = $1";
 
 /// This statement, and the transaction with it, fails if the host's row has changed; COMMIT is already on its way after it.
@@ -100,7 +102,7 @@ impl PostgresStore {
         self.turn = Some(Turn { now: row.now, format, place: before, at: Written::default() });
         self.note_tables(row.tables);
         let (behind, at) = self.behind(head, &row, (&entries, &events))?;
-        let hosts = hosts.iter().map(host).collect::<Result<Vec<_>, _>>()?;
+        let hosts = hosts.iter().map(|it| host(it, &self.keys)).collect::<Result<Vec<_>, _>>()?;
         let takes_part =
             |it: &HostBeat| matches!(it.state, HostState::Live | HostState::Draining | HostState::Removing);
         self.is_heard = hosts.iter().any(|it| it.daemon.host != self.host() && takes_part(it));
@@ -402,19 +404,17 @@ impl PostgresStore {
         next.counters = codec::counters(batch).unwrap_or(next.counters);
         next.counters.event = next.head.seq;
         let mut steps = Vec::new();
-        write::rows(
-            (self.repo, self.daemon()),
-            Rows::of(batch, self.daemon(), &mut next.finished)?,
-            &mut steps,
-        );
+        write::rows(self.repo, Rows::of(batch, self.daemon(), &mut next.finished)?, &mut steps);
         write::events(self.repo, &linked, &batch.events, &mut steps)?;
         let own_n = turn.at.own_n + 1;
         let sealed =
             self.key.entry(&turn.at.entry, (self.daemon(), own_n), (turn.now, turn.format), batch)?;
         (next.entry, next.own_n) = (sealed.head(), own_n);
         let signature = self.keys.sign(sealed.n, &sealed.mac, &next.head)?;
-        let by = (self.repo, &self.keys, &self.key);
-        signing::steps(by, &sealed, (&signature, &next.head), batch, &mut steps)?;
+        if !batch.events.is_empty() {
+            let by = (self.host(), sealed.n, &sealed.mac);
+            steps.push(signing::signature_step(self.repo, by, &next.head, signature.clone())?);
+        }
         steps.push(entry::step(self.repo, &sealed, signature)?);
         let is_due = self.seals_after(next.head.seq.0 - next.checkpoint.0);
         if is_due {
@@ -485,18 +485,17 @@ impl PostgresStore {
     }
 }
 
-fn host(row: &Line) -> Result<HostBeat, StoreError> {
-    let state = HostState::parse(row.try_get(2).map_err(unreadable)?)?;
+fn host(row: &Line, keys: &HostKeys) -> Result<HostBeat, StoreError> {
     let id: &str = row.try_get(0).map_err(unreadable)?;
+    let id: HostId = id.parse().map_err(StoreError::damaged)?;
+    let state = HostState::parse(row.try_get(2).map_err(unreadable)?)?;
+    let state = keys.counted(id, state, row.try_get(6).map_err(unreadable)?);
     let format = |at: usize| -> Result<u32, StoreError> {
         let it: i32 = row.try_get(at).map_err(unreadable)?;
         u32::try_from(it).map_err(StoreError::damaged)
     };
     Ok(HostBeat {
-        daemon: DaemonId {
-            host: id.parse().map_err(StoreError::damaged)?,
-            incarnation: nat(row.try_get(1).map_err(unreadable)?)?,
-        },
+        daemon: DaemonId { host: id, incarnation: nat(row.try_get(1).map_err(unreadable)?)? },
         state,
         beat: Timestamp(row.try_get(3).map_err(unreadable)?),
         formats: (format(4)?, format(5)?),

@@ -2,15 +2,13 @@
 
 use super::batch::{EffectRow, Rows, TaskRow, word};
 use super::session::Step;
-use crate::StoreError;
-use crate::StoredEvent;
 use crate::codec::int;
 use crate::journal::Checkpoint;
-use provost_base::DaemonId;
-use provost_domain::Event;
+use crate::{HostState, StoreError, StoredEvent};
+use provost_domain::{Event, Gone};
 
 /// Adds the statements for these rows of a daemon.
-pub(super) fn rows((repo, by): (i32, DaemonId), rows: Rows, steps: &mut Vec<Step>) {
+pub(super) fn rows(repo: i32, rows: Rows, steps: &mut Vec<Step>) {
     let Rows { keyed, numbered, tasks, amended, effects, down, posts, inbox, parked, emptied, runs, calls } =
         rows;
     for (table, rows) in keyed {
@@ -28,13 +26,15 @@ pub(super) fn rows((repo, by): (i32, DaemonId), rows: Rows, steps: &mut Vec<Step
         steps.push(Step::new(sql).with(repo).with(ids).with(bodies));
     }
     put_effects(repo, effects, steps);
-    for daemon in down {
-        // A drained host is marked as such by itself.
-        let sql = "update provost.host set clean = false,
-                   state = case when state = 'removing' or (state = 'draining' and id = $4) then 'removed' else 'down' end
+    for (daemon, gone) in down {
+        let sql = "update provost.host set clean = false, state = $4
                    where repo = $1 and id = $2 and inc = $3 and state in ('live', 'draining', 'removing')";
         let (host, inc) = (daemon.host.to_string(), daemon.incarnation.cast_signed());
-        steps.push(Step::new(sql).with(repo).with(host).with(inc).with(by.host.to_string()));
+        let state = match gone {
+            Gone::Removed => HostState::Removed,
+            Gone::Silent => HostState::Down,
+        };
+        steps.push(Step::new(sql).with(repo).with(host).with(inc).with(state.as_str()));
     }
     if !emptied.is_empty() {
         // These come before the inboxes: later rows of this batch are for a new reader.

@@ -5,7 +5,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 use super::crew;
 use super::{counted, posts, search, usage};
 use crate::codec::{ended_at, int, nat, text};
-use crate::journal::{Checkpoint, Gap};
+use crate::journal::{Checkpoint, Gap, KEPT};
 use crate::{StoreError, StoredEvent};
 use provost_base::{AgentId, EffectId, EventSeq, Timestamp};
 use provost_domain::{Change, Counters, Effect, JobChange, PasskeyChange, PushChange, Switched, Task, Uses};
@@ -326,7 +326,7 @@ fn forget(db: &Connection, delete: &str, which: impl rusqlite::Params) -> Result
 }
 
 /// Removes the bodies of events from before `cutoff`, strictly in order, so that one number says how far. Those
-/// about passkeys stay: later signatures are checked with them, and there are only as many as a person makes.
+/// of [`KEPT`] stay.
 pub(super) fn prune_events(
     db: &Connection,
     cutoff: Timestamp,
@@ -345,9 +345,11 @@ pub(super) fn prune_events(
         *pruned_to = EventSeq(nat(seq)?);
     }
     drop(rows);
-    let clear = "UPDATE event SET body = NULL WHERE seq > ?1 AND seq <= ?2
-        AND kind NOT IN ('passkey_added', 'passkey_revoked', 'passkeys_reset')";
-    put(db, clear, params![int(from)?, int(pruned_to.0)?])?;
+    let clear = format!(
+        "UPDATE event SET body = NULL WHERE seq > ?1 AND seq <= ?2 AND kind NOT IN ('{}')",
+        KEPT.join("', '")
+    );
+    put(db, &clear, params![int(from)?, int(pruned_to.0)?])?;
     search::forget_events(db, EventSeq(from), *pruned_to)?;
     posts::prune(db, *pruned_to)?;
     u32::try_from(pruned_to.0 - from).map_err(StoreError::damaged)

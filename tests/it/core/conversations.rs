@@ -13,6 +13,13 @@ fn turn(owner: &str, session: &str, task: &str) -> SessionTurn {
     SessionTurn { owner: owner.parse().unwrap(), session: session.into(), task: task.parse().unwrap() }
 }
 
+/// A folder for turns, which is not there yet, in one of the test's own.
+fn folder() -> (tempfile::TempDir, std::path::PathBuf) {
+    let home = tempfile::tempdir().unwrap();
+    let folder = home.path().join("c");
+    (home, folder)
+}
+
 /// Has a keeper take lines from a place in the output on; where they end.
 fn take(keeper: &mut TurnKeeper, at: u64, text: &str) -> u64 {
     let chunk = Chunk { at, stream: Stream::Out, bytes: text.as_bytes().to_vec() };
@@ -101,14 +108,14 @@ fn pieces_are_one_message_and_a_call_is_told_once_with_its_last_state_where_it_b
 
 #[test]
 fn a_line_that_a_kill_has_torn_is_left_out_and_what_comes_after_it_is_not() {
-    let folder = tempfile::tempdir().unwrap();
-    let kept = Conversations::at(folder.path());
+    let (_home, folder) = folder();
+    let kept = Conversations::at(&folder);
     let it = turn("ada", "s", "t");
     let mut keeper = kept.keep(&it).unwrap();
     take(&mut keeper, 0, &says("before"));
     // As a kill leaves it: not ended, and the last line cut.
     drop(keeper);
-    let session = fs::read_dir(folder.path()).unwrap().next().unwrap().unwrap().path();
+    let session = fs::read_dir(&folder).unwrap().next().unwrap().unwrap().path();
     let file = fs::read_dir(session).unwrap().next().unwrap().unwrap().path();
     let mut text = fs::read(&file).unwrap();
     text.extend_from_slice(b"{\"sessionUpdate\":\"plan\",\"entr");
@@ -122,18 +129,18 @@ fn a_line_that_a_kill_has_torn_is_left_out_and_what_comes_after_it_is_not() {
 
 #[test]
 fn a_turn_that_floods_has_a_bound_and_keeps_what_came_last() {
-    let folder = tempfile::tempdir().unwrap();
-    let kept = Conversations::at(folder.path());
+    let (_home, folder) = folder();
+    let kept = Conversations::at(&folder);
     let it = turn("ada", "s", "t");
     let mut keeper = kept.keep(&it).unwrap();
     let (mut at, long) = (0, "x".repeat(50_000));
     for number in 0..400 {
         at =
             take(&mut keeper, at, &[calls(&format!("c{number}"), "completed", &long), says("word")].concat());
-        assert!(bytes_below(folder.path()) < 2 * TURN_ROUGH_BYTES_MAX as u64);
+        assert!(bytes_below(&folder) < 2 * TURN_ROUGH_BYTES_MAX as u64);
     }
     keeper.end().unwrap();
-    assert!(bytes_below(folder.path()) <= TURN_KEPT_BYTES_MAX as u64);
+    assert!(bytes_below(&folder) <= TURN_KEPT_BYTES_MAX as u64);
     let told = kept.of(&it).unwrap();
     let last = told.iter().rfind(|it| it["toolCallId"].is_string()).unwrap();
     assert_eq!((last["toolCallId"].as_str(), last["status"].as_str()), (Some("c399"), Some("completed")));
@@ -145,8 +152,8 @@ fn a_turn_that_floods_has_a_bound_and_keeps_what_came_last() {
 
 #[test]
 fn messages_without_end_have_a_bound_and_the_beginning_goes_first() {
-    let folder = tempfile::tempdir().unwrap();
-    let kept = Conversations::at(folder.path());
+    let (_home, folder) = folder();
+    let kept = Conversations::at(&folder);
     let it = turn("ada", "s", "t");
     let mut keeper = kept.keep(&it).unwrap();
     let mut at = 0;
@@ -159,7 +166,7 @@ fn messages_without_end_have_a_bound_and_the_beginning_goes_first() {
         at = take(&mut keeper, at, &text.concat());
     }
     keeper.end().unwrap();
-    assert!(bytes_below(folder.path()) <= TURN_KEPT_BYTES_MAX as u64);
+    assert!(bytes_below(&folder) <= TURN_KEPT_BYTES_MAX as u64);
     let told = kept.of(&it).unwrap();
     assert!(told[0].to_string().contains("The beginning of this turn is not kept"), "{:.200}", told[0]);
     assert_eq!(told.last().unwrap()["toolCallId"], "c299");
@@ -167,8 +174,8 @@ fn messages_without_end_have_a_bound_and_the_beginning_goes_first() {
 
 #[test]
 fn the_oldest_turns_of_a_session_and_of_all_sessions_go_first() {
-    let folder = tempfile::tempdir().unwrap();
-    let kept = Conversations::at(folder.path());
+    let (_home, folder) = folder();
+    let kept = Conversations::at(&folder);
     let keep = |session: &str, task: &str| {
         let mut keeper = kept.keep(&turn("ada", session, task)).unwrap();
         let mut at = 0;
@@ -181,14 +188,63 @@ fn the_oldest_turns_of_a_session_and_of_all_sessions_go_first() {
     for number in 0..12 {
         keep("one", &format!("t{number}"));
     }
-    assert!(bytes_below(folder.path()) <= CONVERSATION_BYTES_MAX);
+    assert!(bytes_below(&folder) <= CONVERSATION_BYTES_MAX);
     assert!(!has("one", "t0") && has("one", "t11") && has("one", "t5"));
     for number in 0..80 {
         keep(&format!("s{number}"), "t");
     }
-    assert!(bytes_below(folder.path()) <= CONVERSATIONS_BYTES_MAX);
+    assert!(bytes_below(&folder) <= CONVERSATIONS_BYTES_MAX);
     assert!(!has("one", "t11") && has("s79", "t") && has("s30", "t"));
     // The folders of sessions that have nothing left go as well.
-    let left = fs::read_dir(folder.path()).unwrap().count();
+    let left = fs::read_dir(&folder).unwrap().count();
     assert!(left < 80, "{left}");
+}
+
+#[test]
+fn a_clock_that_was_set_removes_no_turn() {
+    let (home, folder) = folder();
+    let kept = Conversations::at(&folder);
+    let (old, other) = (turn("ada", "s", "old"), turn("ada", "s", "other"));
+    let mut keeper = kept.keep(&old).unwrap();
+    take(&mut keeper, 0, &says("before"));
+    keeper.end().unwrap();
+    // As if the clock had been set ahead by decades since it was written.
+    let session = fs::read_dir(&folder).unwrap().next().unwrap().unwrap().path();
+    let file = fs::read_dir(session).unwrap().next().unwrap().unwrap().path();
+    let file = fs::File::options().append(true).open(file).unwrap();
+    file.set_modified(std::time::SystemTime::UNIX_EPOCH).unwrap();
+    for _ in 0..2 {
+        kept.keep(&other).unwrap().end().unwrap();
+        assert!(!kept.of(&old).unwrap().is_empty());
+    }
+    // The time that the daemon has seen pass counts.
+    let ages = home.path().join("c.ages");
+    let mut seen: Value = serde_json::from_slice(&fs::read(&ages).unwrap()).unwrap();
+    seen["passed"] = json!(seen["passed"].as_u64().unwrap() + 400 * 24 * 60 * 60);
+    fs::write(&ages, seen.to_string()).unwrap();
+    kept.keep(&other).unwrap().end().unwrap();
+    assert!(kept.of(&old).unwrap().is_empty());
+}
+
+#[test]
+fn the_pages_of_one_reading_are_of_one_moment() {
+    let (_home, folder) = folder();
+    let kept = Conversations::at(&folder);
+    let it = turn("ada", "s", "t");
+    assert_eq!(kept.of_moment(&it, None).unwrap().unwrap().0, Vec::<Value>::new());
+    let mut keeper = kept.keep(&it).unwrap();
+    let at = take(&mut keeper, 0, &[says("one"), calls("a", "pending", "first"), says("two")].concat());
+    let (first, moment) = kept.of_moment(&it, None).unwrap().unwrap();
+    assert_eq!(first.len(), 3);
+    // What comes now continues the last message, and gives the call its end.
+    take(&mut keeper, at, &[says(" and more"), calls("a", "completed", "last")].concat());
+    let (again, same) = kept.of_moment(&it, Some(&moment)).unwrap().unwrap();
+    assert_eq!((again, same), (first, moment.clone()));
+    assert!(json!(kept.of_moment(&it, None).unwrap().unwrap().0).to_string().contains("two and more"));
+    for none in ["", "7", "9999999-x", "-", "1-0"] {
+        assert!(kept.of_moment(&it, Some(none)).unwrap().is_none(), "{none}");
+    }
+    // Written anew, it is another one.
+    keeper.end().unwrap();
+    assert!(kept.of_moment(&it, Some(&moment)).unwrap().is_none());
 }

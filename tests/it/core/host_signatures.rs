@@ -1,6 +1,8 @@
 //! The authors of entries in the shared log: hosts sign, and all others refuse an entry that the named host has not signed, also from a
 //! host that has the journal's key and a login to the database.
 
+mod removed;
+
 use std::time::Duration;
 
 use provost::base::HostId;
@@ -106,7 +108,9 @@ fn a_removed_host_signs_nothing_any_more_and_joins_with_no_key_of_its_own() {
     assert!(out.status.success(), "{out:?}");
     assert!(!daemons[2].ended().success());
     assert!(c.log().contains("run `provost host join`"), "{}", c.log());
-    until("it is out", || machines.sql("select count(*) from provost.host_key where what = 'gone'") == "1");
+    until("it is out", || {
+        machines.sql("select count(*) from provost.event where kind = 'host_removed'") == "1"
+    });
     // Its login is good still, and it gives itself its place in the table of hosts back.
     machines.sql(&format!("update provost.host set state = 'live' where id = '{}'", of_c.host));
     let out = c.command(UP).output().unwrap();

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use provost::base::limits::{CHECKPOINT_EVENTS_MAX, CHECKPOINT_EVERY};
 use provost::base::{Digest, EventSeq, Json};
 use provost::domain::command::{AnswerApproval, Record};
-use provost::domain::{State, Verdict as Word};
+use provost::domain::{HOST_DOWN, State, Verdict as Word};
 use provost::store::journal::{syslog_sink, syslog_sink_at};
 use provost::store::{
     Anchor, AnchorSink, Options, Retention, Store, StoreError, Verdict, export, open, open_reader,
@@ -338,6 +338,33 @@ fn bodies_may_be_missing_where_they_were_pruned_and_nowhere_else() {
             other => panic!("{sql}: {other:?}"),
         }
     }
+}
+
+#[test]
+fn the_text_of_an_event_that_says_who_is_no_member_is_never_pruned() {
+    let dir = journal();
+    let mut store = open(dir.path(), Options::default()).expect("the store opens");
+    let mut storm = Storm::new(17, store.load(settings()).expect("a start").state);
+    let details = Json::parse(r#"{"removed":true}"#).expect("JSON");
+    storm.say("host", Record { what: HOST_DOWN.into(), subject: "2a/1".into(), details });
+    store.commit(&storm.batch()).expect("the commit");
+    let removal = store.journal_head().seq.0;
+    storm.now.0 += 1_000_000_000;
+    record(&mut *store, &mut storm, 30);
+    let keep =
+        Retention { tasks: Duration::from_secs(9), tasks_most: u32::MAX, events: Duration::from_secs(9) };
+    assert!(u64::from(store.prune(storm.now, &keep, 10_000).expect("a bite").events) >= removal);
+    store.close().expect("a stop");
+    drop(store);
+    let db = database(dir.path());
+    db.pragma_update(None, "journal_mode", "DELETE").expect("one file");
+    let kept = "SELECT group_concat(seq) FROM event WHERE seq <= ?1 AND body IS NOT NULL";
+    let kept: String = db.query_row(kept, [removal.cast_signed()], |row| row.get(0)).expect("texts");
+    assert_eq!(kept, removal.to_string());
+    drop(db);
+    let blanked = verdict_after(dir.path(), "UPDATE event SET body = NULL WHERE kind = 'host_removed'");
+    let Verdict::Tampered { first_bad_seq, what } = blanked else { panic!("{blanked:?}") };
+    assert!(first_bad_seq.0 == removal && what.contains("always kept"), "{first_bad_seq}: {what}");
 }
 
 #[test]

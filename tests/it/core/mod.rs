@@ -67,6 +67,7 @@ mod queue;
 mod replay;
 mod replies;
 mod resources;
+mod results_of_hosts;
 mod roles;
 mod scarce;
 mod search;

@@ -4,8 +4,9 @@
 use std::path::Path;
 use std::time::Duration;
 
-use provost::base::{DaemonId, EventSeq, Timestamp};
-use provost::domain::Change;
+use provost::base::{DaemonId, EventSeq, Json, Timestamp};
+use provost::domain::command::Record;
+use provost::domain::{Change, HOST_DOWN};
 use provost::store::{
     Behind, CommitError, Database, Head, Loaded, Options, Retention, SearchQuery, SearchWords, Store,
     StoreError, TimelineOrder, TimelineQuery, Verdict, migrate, open, open_reader_in, protection,
@@ -441,11 +442,17 @@ fn a_role_of_daemons_can_neither_change_events_nor_tables() {
     let (mut store, loaded) = started(dir.path(), &as_host);
     let mut storm = Storm::new(12, loaded.state);
     rage(&mut *store, &mut storm, 200);
+    let details = Json::parse(r#"{"removed":true}"#).expect("JSON");
+    storm.say("host", Record { what: HOST_DOWN.into(), subject: "2a/1".into(), details });
+    store.commit(&storm.batch()).expect("the commit");
+    storm.now.0 += 1_000;
     while store.lacks_index() {
         store.index(100).expect("a bite of the index");
     }
     let keep = Retention { tasks: Duration::ZERO, tasks_most: 1, events: Duration::ZERO };
     while store.prune(storm.now, &keep, 50).expect("the prune works").more {}
+    let kept = "select kind from provost.event where body is not null and seq <= (select pruned_to from provost.repo)";
+    assert_eq!(server.sql(&name, kept), "host_removed", "its text stays");
     store.close().expect("a clean stop");
     drop(store);
     let (store, _) = started(dir.path(), &as_host);

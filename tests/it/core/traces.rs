@@ -2,6 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use provost::base::{ApplyId, Digest, EventSeq, HostId, TaskId, Timestamp, TraceContext};
+use provost::domain::{ApplyEvent, Event};
+use provost::telemetry::Traces;
 use serde_json::{Value, json};
 
 use super::tasks_of_hosts::{builder, host_of, is, machines};
@@ -261,4 +264,44 @@ fn a_task_of_several_hosts_is_one_trace_that_the_host_sends_which_has_ended_it()
     assert_eq!(tasks(&receivers[1]), ["far".to_owned(), "own".to_owned()].into());
     assert_eq!(spans(&receivers[1]).len(), 10, "each span is sent once");
     machines.check();
+}
+
+#[test]
+fn of_too_many_traces_the_one_that_was_kept_first_is_forgotten() {
+    const MOST: u64 = 20_000;
+    let trace = |n: u64| TraceContext::parse(&format!("00-{n:032x}-{n:016x}-01")).unwrap();
+    let mut traces = Traces::of(Digest::of(b"a repository"));
+    let id = |name: &str| TaskId::parse(name).unwrap();
+    // By their names, the last one comes first.
+    traces.keep(id("z"), trace(1));
+    traces.keep(id("y"), trace(2));
+    traces.keep(id("z"), trace(3));
+    (3..=MOST).for_each(|n| traces.keep(id(&format!("m{n}")), trace(n)));
+    let is_known = |traces: &mut Traces, name: &str, n: u64| {
+        traces.begin_apply(ApplyId(n), Timestamp(1), Some(id(name)));
+        let (by, errors) = (provost::domain::provost(), 0);
+        let ended = ApplyEvent::ApplyEnded {
+            apply: ApplyId(n),
+            by,
+            applied: 1,
+            skipped: 0,
+            errors,
+            broken_off: false,
+        };
+        let event = Event {
+            seq: EventSeq(n),
+            at: Timestamp(2),
+            actor: provost::domain::provost(),
+            kind: ended.into(),
+            host: HostId::default(),
+        };
+        let spans = traces.follow(&event);
+        spans[0].ids.0 == trace(n).trace
+    };
+    assert!(is_known(&mut traces, "z", 3) && is_known(&mut traces, "y", 2) && is_known(&mut traces, "m3", 3));
+    traces.keep(id("a"), trace(MOST + 1));
+    assert!(!is_known(&mut traces, "y", 2), "it was kept before all others");
+    assert!(is_known(&mut traces, "z", 3) && is_known(&mut traces, "a", MOST + 1));
+    traces.keep(id("b"), trace(MOST + 2));
+    assert!(!is_known(&mut traces, "z", 3));
 }

@@ -6,8 +6,9 @@ use hmac::{Hmac, KeyInit as _, Mac as _};
 use provost::base::{DaemonId, Digest, EntryNo, EventSeq, HostId, Json, Secret, Timestamp};
 use provost::domain::{Change, Event, EventKind, Outbox, provost};
 use provost::store::journal::Key;
-use provost::store::{Anchor, ENTRY_FORMAT, Head, StoredEvent};
+use provost::store::{Anchor, ENTRY_FORMAT, Head, StoredEvent, migrate};
 pub(crate) use provost_test_equipment::host_signature::{Own, to_sign};
+use ring::signature::KeyPair as _;
 use serde_json::Value;
 use sha2::Sha256;
 
@@ -49,6 +50,8 @@ pub(crate) fn signed(by: &World, journal_key: &[u8], parts: &[&[u8]]) -> Vec<u8>
 /// A forger that has the journal's key and the database, in the place of a daemon.
 pub(crate) struct Forger<'a> {
     machines: &'a Machines,
+    /// What it does, it does with the rights of this role; without one, with the owner's.
+    login: Option<&'static str>,
     secret: Secret,
     key: Key,
     print: Digest,
@@ -67,17 +70,68 @@ impl<'a> Forger<'a> {
         let secret = std::fs::read(state_dir(world).join("journal.key")).expect("the journal's key");
         let secret = Secret::new(secret);
         let print = digest(&machines.sql("select key_print from provost.repo"));
-        Self { machines, key: Key::new(&secret), secret, print }
+        Self { machines, login: None, key: Key::new(&secret), secret, print }
+    }
+
+    /// The same with nothing but the login of a host.
+    pub(crate) fn with_login_of(machines: &'a Machines, world: &World) -> Self {
+        const LOGIN: &str = "turned";
+        assert!(migrate(&machines.database, true).expect("roles").missing_roles.is_empty());
+        machines.server.sql("postgres", &format!("create role {LOGIN} login in role provost_host"));
+        Self { login: Some(LOGIN), ..Self::with_key_of(machines, world) }
+    }
+
+    /// What a statement answers, with the forger's rights.
+    pub(crate) fn sql(&self, text: &str) -> String {
+        let role = self.login.map_or_else(String::new, |it| format!("set role {it}; "));
+        self.machines.sql(&format!("{role}{text}"))
+    }
+
+    /// The seal of a row that says who a host is, or is no more, for the place of the first entry.
+    fn seal(&self, host: &str, what: &str, enrolled: &str) -> String {
+        let (n, event) = (1_u64.to_le_bytes(), 1_u64.to_le_bytes());
+        let mut seal = self.secret.mac();
+        seal.update(b"provost-host-key-v1");
+        let fields: [&[u8]; 5] = [&n, &event, host.as_bytes(), what.as_bytes(), enrolled.as_bytes()];
+        seal.update(Digest::of_fields(fields).as_bytes());
+        hex(&seal.finalize().into_bytes())
+    }
+
+    fn host_key(&self, host: &str, what: &str, body: &str) {
+        self.sql(&format!(
+            "insert into provost.host_key (repo, host, what, n, event, body) select id, '{host}', '{what}', 1, 1, '{body}' from provost.repo"
+        ));
+    }
+
+    /// Enrols a host with a key of its own, back-dated to the first entry, by an invitation that `by` makes now.
+    pub(crate) fn enrol(&self, new: &Own, by: &Own) {
+        let host = new.host.to_string();
+        let key = |it: &Own| it.pair.public_key().as_ref().to_vec();
+        let text = |label: &[u8], host: &str, key: &[u8], more: &[u8]| {
+            [label, self.print.as_bytes().as_slice(), host.as_bytes(), key, more].concat()
+        };
+        let sign = |by: &Own, text: &[u8]| hex(by.pair.sign(text).as_ref());
+        // The new host's key is the invitation's as well.
+        let (new_key, most) = (key(new), 1_u32.to_le_bytes());
+        let invited = text(b"provost-host-invitation-v1", &by.host.to_string(), &new_key, &most);
+        let owns = text(b"provost-host-owns-key-v1", &host, &new_key, b"");
+        let joins = text(b"provost-host-joins-v1", &host, &new_key, b"");
+        let enrolled = format!(
+            "{{\"key\":\"{key}\",\"owns\":\"{}\",\"invited\":[{{\"by\":\"{}\",\"key\":\"{key}\",\"most\":1,\"signed\":\"{}\"}},\"{}\"]}}",
+            sign(new, &owns),
+            by.host,
+            sign(by, &invited),
+            sign(new, &joins),
+            key = hex(&new_key),
+        );
+        let seal = self.seal(&host, "invited", &enrolled);
+        self.host_key(&host, "invited", &format!("{{\"enrolled\":{enrolled},\"seal\":\"{seal}\"}}"));
     }
 
     /// Adds the row which says that a host was removed with the first entry, sealed with the journal's key; signed by `by`, or by none.
     pub(crate) fn removal(&self, gone: HostId, by: Option<&Own>) {
         let (n, event, host) = (1_u64.to_le_bytes(), 1_u64.to_le_bytes(), gone.to_string());
-        let mut seal = self.secret.mac();
-        seal.update(b"provost-host-key-v1");
-        let fields: [&[u8]; 5] = [&n, &event, host.as_bytes(), b"gone", b"null"];
-        seal.update(Digest::of_fields(fields).as_bytes());
-        let seal = hex(&seal.finalize().into_bytes());
+        let seal = self.seal(&host, "gone", "null");
         let mut body = serde_json::json!({ "seal": seal });
         if let Some(by) = by {
             let text =
@@ -85,9 +139,35 @@ impl<'a> Forger<'a> {
                     .concat();
             body["removed"] = serde_json::json!([by.host, hex(by.pair.sign(&text).as_ref())]);
         }
-        self.machines.sql(&format!(
-            "insert into provost.host_key (repo, host, what, n, event, body) select id, '{host}', 'gone', 1, 1, '{body}' from provost.repo"
+        self.host_key(&host, "gone", &body.to_string());
+    }
+
+    /// Writes events into the journal, and no entry: signed by this host for an entry of this number. Returns what was before.
+    pub(crate) fn write_behind(&self, by: &Own, n: u64) -> Before {
+        let before = self.before();
+        let event = Event {
+            seq: before.event.seq.next(),
+            at: Timestamp(1_795_000_000_000),
+            actor: provost(),
+            kind: recorded(),
+            host: by.host,
+        };
+        let linked = self.key.extend(&before.event, &[event]).expect("a chain");
+        let last = linked.last().expect("an event");
+        let (seq, link) = (last.seq.0, Digest::default());
+        let signed = by.pair.sign(&to_sign(&self.print, (n, &link), (seq, &last.mac)));
+        let rows = rows_of(&linked);
+        self.sql(&format!(
+            "begin; select 1 from provost.repo for update; {rows}
+             insert into provost.signature select id, {seq}, {n}, '{}', decode('{}', 'hex'), decode('{}', 'hex') from provost.repo;
+             update provost.repo set event = {seq}, event_mac = decode('{}', 'hex'), counters = jsonb_set(counters, '{{event}}', '{seq}');
+             commit",
+            by.host,
+            hex(link.as_bytes()),
+            hex(signed.as_ref()),
+            hex(last.mac.as_bytes()),
         ));
+        before
     }
 
     fn before(&self) -> Before {
@@ -145,7 +225,7 @@ impl<'a> Forger<'a> {
             ),
         };
         let rows = rows_of(&linked);
-        self.machines.sql(&format!(
+        self.sql(&format!(
             "begin; select 1 from provost.repo for update; {rows}
              insert into provost.entry (repo, n, host, inc, own_n, at, format, body, mac, sig)
                  select id, {n}, '{named}', 1, {}, 1, 1, '{}', decode('{}', 'hex'), {signed} from provost.repo;

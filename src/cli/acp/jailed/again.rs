@@ -13,6 +13,10 @@ use provost_base::limits::{
     ACP_JAILED_PAST_BYTES_MAX, ACP_JAILED_PAST_MAX, ACP_JAILED_PAST_PAGES_MAX, ACP_JAILED_PAST_TEXT_MAX,
 };
 use provost_base::{AgentId, task_command, visible};
+use provost_client::ClientError;
+
+/// How often a turn is read from its beginning again that was written anew while it was read.
+const READINGS_MAX: u32 = 3;
 
 /// The updates that repeat a session's past, in order; empty if the session has no turn on record.
 pub(super) type Past = Vec<Value>;
@@ -76,13 +80,27 @@ async fn kept(place: &Place, task: &wire::Task, worker: &AgentId) -> Result<Vec<
     if let Some(copy) = task.session.as_ref().and_then(|it| it.folder.as_deref()) {
         output.works_in(copy, &place.folder);
     }
-    let mut updates = Vec::new();
-    let mut query = wire::MyTurnQuery { id: task.id.clone(), from: 0 };
+    let updates = all_pages(place, &task.id).await?;
+    Ok(updates.into_iter().filter_map(|it| output.update(it)).collect())
+}
+
+/// Reads all pages of what is kept of a turn, and from the first one again where the turn was written anew meanwhile.
+async fn all_pages(place: &Place, id: &str) -> Result<Vec<Value>, CliError> {
+    let begin = || wire::MyTurnQuery { id: id.to_owned(), ..Default::default() };
+    let (mut updates, mut query, mut again) = (Vec::new(), begin(), 0);
     loop {
-        let page = place.client.my_turn(&query).await?;
-        updates.extend(page.updates.into_iter().filter_map(|it| output.update(it)));
+        let page = match place.client.my_turn(&query).await {
+            Err(ClientError::Refused { fault, .. })
+                if fault.error == wire::TURN_CHANGED && again < READINGS_MAX =>
+            {
+                (updates, query, again) = (Vec::new(), begin(), again + 1);
+                continue;
+            }
+            page => page?,
+        };
+        updates.extend(page.updates);
         match page.next.filter(|it| *it > query.from) {
-            Some(next) => query.from = next,
+            Some(next) => (query.from, query.as_of) = (next, Some(page.as_of)),
             None => return Ok(updates),
         }
     }

@@ -1,0 +1,77 @@
+//! Requests of people that a host is taken out. They stand in the database, where each login can write, so they count if a host has signed them
+//! that takes part and may say so.
+
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use super::session::Step;
+use super::signing::HostKeys;
+use crate::codec::{parse, text};
+use crate::host_keys::{KnownHosts, Signature, own_key};
+use crate::journal::Key;
+use crate::{HostState, StoreError, files};
+use provost_base::{Digest, HostId};
+
+/// The beginning of these facts' keys; the host that is taken out follows.
+const REQUEST: &str = "out:";
+const TAKES_OUT: &[u8] = b"provost-host-takes-out-v1";
+
+/// The host that has asked, and its signature.
+#[derive(Serialize, Deserialize)]
+struct Request {
+    by: HostId,
+    signed: Signature,
+}
+
+fn signed_text(print: &Digest, host: HostId, state: HostState) -> Vec<u8> {
+    [TAKES_OUT, print.as_bytes(), host.to_string().as_bytes(), state.as_str().as_bytes()].concat()
+}
+
+/// Returns the statement that has this host ask for another one to get a state.
+///
+/// # Errors
+/// [`StoreError::Key`] without the keys of a host that may.
+pub(super) fn request_step(
+    repo: i32,
+    (dir, name): (&Path, &str),
+    (host, state): (HostId, HostState),
+) -> Result<Step, StoreError> {
+    let none = || {
+        StoreError::Key(
+            "this state folder has no key of a host, with which it would say so: do it on a machine that takes part"
+                .into(),
+        )
+    };
+    let (by, own) = own_key(dir, None)?.ok_or_else(none)?;
+    let print = Key::new(&files::journal_key(dir)?.ok_or_else(none)?).fingerprint();
+    let known = KnownHosts::of(dir, name, by)?.ok_or_else(none)?;
+    if by != host && !known.role_of(by).is_full() {
+        let why =
+            "this machine only works, and takes no other one out: do it on a full host (`provost host list`)";
+        return Err(StoreError::Key(why.into()));
+    }
+    let request = Request { by, signed: own.sign(&signed_text(&print, host, state)) };
+    let sql = "insert into provost.meta (repo, id, body) values ($1, $2, $3)
+               on conflict (repo, id) do update set body = excluded.body";
+    Ok(Step::new(sql).with(repo).with(format!("{REQUEST}{host}")).with(text(&request)?))
+}
+
+impl HostKeys {
+    /// Returns the state of a host that counts: one that the table says and no host has asked for is the one from before.
+    pub(super) fn counted(&self, host: HostId, state: HostState, request: Option<&str>) -> HostState {
+        match state {
+            HostState::Removing | HostState::Draining if !self.is_asked_for(host, state, request) => {
+                HostState::Live
+            }
+            HostState::Removed if self.known.get(host).is_some_and(|it| it.gone.is_none()) => HostState::Down,
+            it => it,
+        }
+    }
+
+    fn is_asked_for(&self, host: HostId, state: HostState, request: Option<&str>) -> bool {
+        let Some(Ok(Request { by, signed })) = request.map(parse) else { return false };
+        let asker = self.known.get(by).filter(|it| it.gone.is_none() && self.may_remove(by, host));
+        asker.is_some_and(|it| signed.is_of(&it.key, &signed_text(&self.print, host, state)))
+    }
+}

@@ -1,0 +1,132 @@
+//! Results of runs that go through the database: of a host that has left since, for several readers at once, and as a host or a login that has
+//! turned would leave them.
+
+use std::process::Stdio;
+
+use super::tasks_of_hosts::{ask, builder, delegate, host_of, is, machines, until};
+use crate::support::forger::{hex, signed};
+use crate::support::machines::{Machines, state_dir};
+use crate::support::{Daemon, World};
+
+fn diff(world: &World, id: &str) -> (bool, String) {
+    let out = world.command(&["task", "diff", id]).output().unwrap();
+    (out.status.success(), String::from_utf8_lossy(&[out.stdout, out.stderr].concat()).into_owned())
+}
+
+/// The most memory that a daemon has had, in KiB.
+fn highest(daemon: &Daemon) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", daemon.pid())).unwrap();
+    let line = status.lines().find(|it| it.starts_with("VmHWM:")).unwrap();
+    line.split_whitespace().nth(1).unwrap().parse().unwrap()
+}
+
+/// Two hosts; the second one has run these tasks.
+fn with_results(ids: &[&str]) -> (Machines, Vec<Daemon>) {
+    let (machines, daemons) = machines(["", &builder("")]);
+    let a = &machines.all[0];
+    for id in ids {
+        assert_eq!(delegate(a, id, &format!("echo {id} >made.txt"), &[]).0, 0);
+        assert_eq!(is(a, id, "completed")["host"], host_of(&machines.all[1]));
+    }
+    until("all of it is left", || {
+        machines.sql("select count(distinct task) from provost.artifact") == ids.len().to_string()
+    });
+    (machines, daemons)
+}
+
+#[test]
+fn the_result_of_a_host_that_was_drained_is_to_be_had_still() {
+    let (machines, mut daemons) = with_results(&["left"]);
+    let [a, b] = &machines.all[..] else { panic!("two") };
+    let (code, said) = ask(a, &["host", "drain", &host_of(b)]);
+    assert_eq!(code, 0, "{said}");
+    assert!(!daemons[1].ended().success());
+    until("it is out", || {
+        machines.sql("select count(*) from provost.event where kind = 'host_removed'") == "1"
+    });
+    let (is_shown, said) = diff(a, "left");
+    assert!(is_shown && said.contains("+left"), "{said}");
+    let (code, said) = ask(a, &["apply", "left"]);
+    assert_eq!(code, 0, "{said}");
+    assert_eq!(std::fs::read_to_string(a.repo().join("made.txt")).unwrap(), "left\n");
+    machines.check();
+}
+
+#[test]
+fn of_readers_that_want_a_result_at_once_each_gets_it() {
+    let ids = ["one", "two", "three", "four"];
+    let (machines, _daemons) = with_results(&ids);
+    let a = &machines.all[0];
+    for id in ids {
+        let readers: Vec<_> = (0..6)
+            .map(|_| {
+                let mut command = a.command(&["task", "diff", id]);
+                command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+                command.spawn().unwrap()
+            })
+            .collect();
+        for reader in readers {
+            let out = reader.wait_with_output().unwrap();
+            let text = String::from_utf8_lossy(&[out.stdout, out.stderr].concat()).into_owned();
+            assert!(out.status.success() && text.contains(&format!("+{id}")), "{text}");
+        }
+    }
+    // Nothing half is left.
+    let left = std::fs::read_dir(state_dir(a).join("artifacts")).unwrap().count();
+    assert_eq!(left, ids.len());
+}
+
+#[test]
+fn a_result_that_is_too_large_costs_its_reader_no_memory_and_is_refused() {
+    let (machines, daemons) = with_results(&["pieces", "many", "signature", "files", "name"]);
+    let [a, b] = &machines.all[..] else { panic!("two") };
+    // What the daemon needs for a result at all is needed before.
+    let _warm = diff(a, "name");
+    let before = highest(&daemons[0]);
+    let large = "decode(repeat('00', 300000000), 'hex')";
+    machines.sql(&format!("update provost.artifact set bytes = {large} where task = 'pieces'"));
+    machines.sql(&format!("update provost.artifact set seal = {large} where task = 'signature'"));
+    machines.sql(
+        "insert into provost.artifact (repo, shelf, n, task, host, seal, bytes)
+         select repo, shelf, g, task, host, seal, decode(repeat('00', 500000), 'hex')
+         from provost.artifact, generate_series(1, 600) g where task = 'many' and n = 0",
+    );
+    for id in ["pieces", "many", "signature"] {
+        let (is_shown, said) = diff(a, id);
+        assert!(!is_shown || !said.contains(&format!("+{id}")), "{id}: {said}");
+    }
+    // As the host that ran the task itself could leave it: files without end, and a name that leads out of the folder.
+    let secret = std::fs::read(state_dir(a).join("journal.key")).unwrap();
+    let leave = |id: &str, files: Vec<(String, &[u8])>| {
+        let mut pack = b"provost-artifacts-1\n".to_vec();
+        for (name, content) in files {
+            pack.extend((name.len() as u64).to_be_bytes());
+            pack.extend(name.as_bytes());
+            pack.extend((content.len() as u64).to_be_bytes());
+            pack.extend(content);
+        }
+        let shelf = machines.sql(&format!("select shelf from provost.artifact where task = '{id}' limit 1"));
+        let signature = signed(b, &secret, &[b"provost-artifacts-v1", shelf.as_bytes(), &pack]);
+        machines.sql(&format!(
+            "update provost.artifact set seal = decode('{}', 'hex'), bytes = decode('{}', 'hex') where task = '{id}'",
+            hex(&signature),
+            hex(&pack)
+        ));
+    };
+    leave("files", (0..20_000).map(|n| (format!("{n}.base"), &b""[..])).collect());
+    let (is_shown, said) = diff(a, "files");
+    assert!(!is_shown && said.contains("cannot be unpacked"), "{said}");
+    for name in ["../../out.base", "/tmp/out", "..", "1.base/x", ""] {
+        leave("name", vec![("kept.json".into(), b"{}"), (name.to_owned(), b"out")]);
+        std::fs::remove_dir_all(state_dir(a).join("artifacts")).unwrap();
+        let (is_shown, said) = diff(a, "name");
+        assert!(!is_shown && said.contains("has a name that no file of a run has"), "{name}: {said}");
+    }
+    let grown = highest(&daemons[0]) - before;
+    assert!(grown < 64 << 10, "the daemon has grown by {grown} KiB");
+    // The others are to be had still.
+    assert_eq!(delegate(a, "last", "echo last >made.txt", &[]).0, 0);
+    is(a, "last", "completed");
+    let (is_shown, said) = diff(a, "last");
+    assert!(is_shown && said.contains("+last"), "{said}");
+}
