@@ -43,6 +43,10 @@ impl HostKey {
         Digest::of(&self.0).to_string().chars().take(FINGERPRINT_DIGITS).collect()
     }
 
+    pub(super) fn as_bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+
     /// Checks whether the key's owner has signed this text.
     pub(super) fn has_signed(&self, text: &[u8], signature: &[u8]) -> bool {
         UnparsedPublicKey::new(&ED25519, &self.0).verify(text, signature).is_ok()

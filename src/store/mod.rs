@@ -36,6 +36,8 @@ mod said;
 mod search;
 mod shared;
 mod shared_artifacts;
+#[cfg(feature = "postgres")]
+mod signed_together;
 mod sqlite;
 mod sums;
 mod traces;

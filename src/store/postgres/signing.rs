@@ -13,10 +13,11 @@ use super::entry::{self, ENTRIES};
 use super::load;
 use super::session::{Session, Step};
 use super::{PostgresStore, unreadable};
-use crate::StoreError;
 use crate::codec::{int, nat, parse};
-use crate::host_keys::{self, At, KnownHosts, Signature, Signer, entry_text};
+use crate::host_keys::{self, At, KnownHost, KnownHosts, Signature, Signer, entry_text};
 use crate::journal::{JournalHead, Key};
+use crate::signed_together::SignedTogether;
+use crate::{SealedEntry, StoreError};
 use provost_base::limits::POSTGRES_PAGE_ROWS;
 use provost_base::{Digest, EntryNo, EventSeq, HostId};
 use provost_domain::{Change, Event, Gone, HOST_DOWN, HOST_REMOVED, NEVER_WORK, USER_CHANGED};
@@ -63,6 +64,9 @@ struct Signed {
     signature: Vec<u8>,
     journal: JournalHead,
 }
+
+/// A host that is said to have signed a text, its place in the log and the journal, the text, and the signature if there is one.
+type Claim<'a> = (HostId, At, Vec<u8>, Option<&'a [u8]>);
 
 impl Signed {
     fn read(row: &Row) -> Result<Self, StoreError> {
@@ -166,21 +170,41 @@ impl HostKeys {
 
     /// Whether this host has signed this text, as one that takes part there; otherwise why not.
     fn why_not(&self, host: HostId, at: At, text: &[u8], signature: Option<&[u8]>) -> Option<String> {
-        let name = self.named(host);
+        let name = || self.named(host);
         let Some(known) = self.known.get(host) else {
-            return Some(format!("it says that the host {name} has written it, which is no member"));
+            return Some(format!("it says that the host {} has written it, which is no member", name()));
         };
         match signature {
-            // An entry that is signed for a number from before is none from before if its events come after.
-            _ if known.gone.is_some_and(|gone| gone.n < at.n || gone.event < at.event) => {
-                Some(format!("the host {name} has signed it, which was removed before"))
+            _ if !takes_part(known, at) => {
+                Some(format!("the host {} has signed it, which was removed before", name()))
             }
-            None => Some(format!("the signature of the host {name} is missing")),
+            None => Some(format!("the signature of the host {} is missing", name())),
             Some(it) if !known.key.has_signed(text, it) => {
-                Some(format!("the host {name} has not signed it, although the entry names it"))
+                Some(format!("the host {} has not signed it, although the entry names it", name()))
             }
             Some(_) => None,
         }
+    }
+
+    /// Checks many signatures together. If it returns `false`, [`HostKeys::why_not`] says which of them does not hold, and why.
+    fn all_hold<'a>(&self, signed: impl Iterator<Item = Claim<'a>>) -> bool {
+        let mut together = SignedTogether::default();
+        for (host, at, text, signature) in signed {
+            let known = self.known.get(host).filter(|it| takes_part(it, at));
+            let Some((known, signature)) = known.zip(signature) else { return false };
+            if !together.add(&known.key, text, signature) {
+                return false;
+            }
+        }
+        together.all_hold()
+    }
+
+    /// Reads and checks a page of [`SIGNED`]. Returns the rows, and whether all signatures hold.
+    fn page(&self, rows: &[Row]) -> Result<(Vec<Signed>, bool), StoreError> {
+        let page = rows.iter().map(Signed::read).collect::<Result<Vec<_>, _>>()?;
+        let hold =
+            self.all_hold(page.iter().map(|it| (it.host, it.at, self.text_of(it), Some(&*it.signature))));
+        Ok((page, hold))
     }
 
     /// Checks that the host which an entry names has signed it, where the journal ends with it.
@@ -241,8 +265,9 @@ impl HostKeys {
         loop {
             let step = Step::new(SIGNED).with(repo).with(int(last.0)?).with(POSTGRES_PAGE_ROWS);
             let rows = session.rows(step)?;
-            for row in &rows {
-                match self.check_row(row, &mut order) {
+            let (page, hold) = self.page(&rows)?;
+            for it in &page {
+                match self.check_row(it, hold, &mut order) {
                     Ok(seq) => last = seq,
                     Err(StoreError::BrokenLog { what, .. }) => return Ok(Some((last.next(), what.into()))),
                     Err(err) => return Err(err),
@@ -354,8 +379,9 @@ impl HostKeys {
         loop {
             let step = Step::new(SIGNED).with(repo).with(int(last.0)?).with(POSTGRES_PAGE_ROWS);
             let rows = session.rows(step)?;
-            for row in &rows {
-                last = self.check_row(row, &mut order)?;
+            let (page, hold) = self.page(&rows)?;
+            for it in &page {
+                last = self.check_row(it, hold, &mut order)?;
             }
             if (rows.len() as i64) < POSTGRES_PAGE_ROWS {
                 break;
@@ -383,10 +409,9 @@ impl HostKeys {
         Ok(())
     }
 
-    /// Checks a row of [`SIGNED`]; the event at which it is.
-    fn check_row(&self, row: &Row, order: &mut InOrder) -> Result<EventSeq, StoreError> {
-        let it = Signed::read(row)?;
-        if let Some(what) = self.why_no_row(&it) {
+    /// Checks a row of [`SIGNED`], with its signature unless that is known to hold. Returns the event at which it is.
+    fn check_row(&self, it: &Signed, holds: bool, order: &mut InOrder) -> Result<EventSeq, StoreError> {
+        if !holds && let Some(what) = self.why_no_row(it) {
             let what = format!("{what} (event {})", it.at.event).into();
             return Err(StoreError::BrokenLog { n: it.at.n, what });
         }
@@ -394,8 +419,22 @@ impl HostKeys {
     }
 
     fn why_no_row(&self, it: &Signed) -> Option<String> {
-        let text = entry_text(&self.print, it.at.n, &it.link, &it.journal);
-        self.why_not(it.host, it.at, &text, Some(&it.signature))
+        self.why_not(it.host, it.at, &self.text_of(it), Some(&it.signature))
+    }
+
+    fn text_of(&self, it: &Signed) -> Vec<u8> {
+        entry_text(&self.print, it.at.n, &it.link, &it.journal)
+    }
+
+    /// Returns the claim of an entry without events, after the event at which the journal was then.
+    fn claim<'a>(
+        &self,
+        (sealed, event, signature): &(SealedEntry, EventSeq, Option<&'a [u8]>),
+        macs: &BTreeMap<EventSeq, Digest>,
+    ) -> Claim<'a> {
+        let journal = JournalHead { seq: *event, mac: macs.get(event).copied().unwrap_or_default() };
+        let text = entry_text(&self.print, sealed.n, &sealed.mac, &journal);
+        (sealed.by.host, At { n: sealed.n, event: *event }, text, *signature)
     }
 
     /// Checks the entries that the log still has and that have no events: the others are signed in the journal.
@@ -419,12 +458,12 @@ impl HostKeys {
                 }
             }
             let macs = macs_of(session, repo, bare.iter().map(|it| it.1))?;
-            for (sealed, seq, signature) in bare {
-                let journal = JournalHead { seq, mac: macs.get(&seq).copied().unwrap_or_default() };
-                let text = entry_text(&self.print, sealed.n, &sealed.mac, &journal);
-                let at = At { n: sealed.n, event: seq };
-                if let Some(what) = self.why_not(sealed.by.host, at, &text, signature) {
-                    return Err(StoreError::BrokenLog { n: sealed.n, what: what.into() });
+            let claims = || bare.iter().map(|it| self.claim(it, &macs));
+            if !self.all_hold(claims()) {
+                for (host, at, text, signature) in claims() {
+                    if let Some(what) = self.why_not(host, at, &text, signature) {
+                        return Err(StoreError::BrokenLog { n: at.n, what: what.into() });
+                    }
                 }
             }
             if (rows.len() as i64) < POSTGRES_PAGE_ROWS {
@@ -432,6 +471,11 @@ impl HostKeys {
             }
         }
     }
+}
+
+/// Checks whether a host takes part there. An entry that is signed for a number before its removal, and whose events come after, is not from before.
+fn takes_part(known: &KnownHost, at: At) -> bool {
+    !known.gone.is_some_and(|gone| gone.n < at.n || gone.event < at.event)
 }
 
 /// The links of these events.
