@@ -74,6 +74,13 @@ pub(super) struct Teller {
 }
 
 impl Teller {
+    /// Tells all listeners that they have missed the events up to this one, which the store has: memory was loaded with them.
+    pub(super) fn tell_missed(&mut self, upto: EventSeq) {
+        if self.to.newest.fetch_max(upto.0, Ordering::AcqRel) < upto.0 {
+            self.to.send(Held::Missed, false);
+        }
+    }
+
     /// Sends an event to all listeners, if there are any.
     pub(super) fn tell(&mut self, event: Event) {
         // This comes before the event is sent: a listener that does not see this number here gets the event.

@@ -337,6 +337,7 @@ impl Worker {
             self.core.restore(loaded.state);
         }
         self.board.forget_all();
+        self.events.tell_missed(self.store.journal_head().seq);
         (self.others.must_load, self.others.is_new) = (false, true);
         self.show_hidden();
     }

@@ -64,6 +64,7 @@ struct Log {
     lost: Option<Lost>,
     is_away: bool,
     wakes: BTreeMap<HostId, Wake>,
+    is_quiet: bool,
     /// How often a daemon has asked for entries while it had the turn, in which there can be none.
     asked_in_turn: usize,
 }
@@ -160,6 +161,15 @@ impl SharedLog {
     pub fn tamper(&self, with: impl FnOnce(&mut SealedEntry)) {
         if let Some((entry, _)) = self.0.log().entries.last_mut() {
             with(entry);
+        }
+    }
+
+    /// Whether daemons are told nothing of new entries, as while a host is cut off. Afterwards all are told.
+    pub fn hush(&self, is_quiet: bool) {
+        let mut log = self.0.log();
+        log.is_quiet = is_quiet;
+        if !is_quiet {
+            log.wakes.values().for_each(|wake| wake());
         }
     }
 
@@ -390,7 +400,9 @@ impl Store for LogStore {
         self.release(&mut log);
         let (head, journal) = done?;
         self.own_n += 1;
-        log.wakes.iter().filter(|(host, _)| **host != self.daemon.host).for_each(|(_, wake)| wake());
+        if !log.is_quiet {
+            log.wakes.iter().filter(|(host, _)| **host != self.daemon.host).for_each(|(_, wake)| wake());
+        }
         if lost.is_some() {
             return Err(CommitError::Unknown(StoreError::Injected));
         }

@@ -160,7 +160,7 @@ async fn a_wait_ends_with_its_time_and_with_the_engine() {
     let (stopped, ()) = tokio::join!(engine.wait_for(late, |_| true, || never.look()), async {
         engine.stop();
     });
-    assert!(matches!(stopped, Err(Refusal::Unavailable { .. })), "{stopped:?}");
+    assert!(matches!(stopped, Err(Refusal::Stopping)), "{stopped:?}");
 }
 
 #[tokio::test]

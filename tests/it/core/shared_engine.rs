@@ -267,10 +267,12 @@ async fn a_host_that_was_cut_off_for_long_loads_and_goes_on() {
     let (a, b) = (at_host(&log, 1), at_host(&log, 2));
     b.submit(&host(), note("before")).await.unwrap();
     let mut news = b.follow_beside_posts();
+    log.hush(true);
     for n in 0..10 {
         a.submit(&client("ada"), acquire(&format!("a.ts:f{n}"))).await.unwrap();
         log.cut();
     }
+    log.hush(false);
     eventually_so("all locks", async || locks(&b).await == 10).await;
     for n in 0..10 {
         let event = next_but_records(&mut news).await;

@@ -65,7 +65,7 @@ async fn a_stop_finishes_what_is_queued_and_is_noted() {
     }
     ran.thread.join().unwrap();
     let late = engine.submit(&host(), record(99)).await;
-    assert!(matches!(late, Err(Refusal::Unavailable { .. })), "{late:?}");
+    assert!(matches!(late, Err(Refusal::Stopping)), "{late:?}");
     drop(ran.effects);
 
     let ran = run(open(dir.path(), Options::default()).unwrap());
