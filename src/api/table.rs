@@ -57,10 +57,10 @@ macro_rules! for_each_endpoint {
                 tools ["delegate"], commands ("`provost task show` reads any task"), waits;
             /// Lists the tasks that the caller has asked for.
             GET "/my-tasks" my_tasks MyTasks(MyTasksQuery) -> MyTasks,
-                tools ("MCP's own tasks/list answers with it"), commands ("`provost task list` lists all tasks");
+                tools ("MCP's own tasks/list answers with it"), commands ["acp serve"];
             /// Reads what is kept of a turn of the caller's editor with an agent in its jail.
             GET "/my-turn" my_turn MyTurn(MyTurnQuery) -> MyTurn,
-                tools ("an editor has the session"), commands ("`provost acp` tells it to its editor");
+                tools ("an editor has the session"), commands ["acp serve"];
             /// Reads what a task's worker has written since a position.
             GET "/output" output Output(OutputQuery) -> Output,
                 tools ["task_output"], commands ["journal show", "task delegate"], waits;
@@ -251,10 +251,10 @@ macro_rules! for_each_endpoint {
 
             /// Writes to another agent.
             POST "/send-message" send_message SendMessage(SendMessage) -> Sent,
-                tools ["message_send"], commands ("`provost broker publish` writes messages of any kind");
+                tools ["message_send"], commands ["hook run"];
             /// Reads the caller's inbox.
             POST "/read-inbox" read_inbox ReadInbox(ReadInbox) -> Inbox,
-                tools ["inbox_read"], commands ("`provost broker inbox` reads the messages of an agent"), waits;
+                tools ["inbox_read"], commands ["hook run"], waits;
             /// Publishes a message of the broker's to other agents.
             POST "/publish-post" publish_post PublishPost(PublishPost) -> PostPublished,
                 tools ("`message_send` writes to agents"), commands ["broker publish", "question answer"];

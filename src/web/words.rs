@@ -3,12 +3,13 @@
 
 use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
 use hyper::http::request::Parts;
-use hyper::{Method, StatusCode};
+use hyper::StatusCode;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::sync::Arc;
 
 use super::{JSON, Web, WebError};
+use provost_api::Which;
 use provost_auth::caller::Caller;
 use provost_base::limits::WEB_BODY_BYTES_MAX;
 use provost_client::Client;
@@ -16,27 +17,26 @@ use provost_protocols::loopback::{Answer, Body, whole};
 use provost_transport::http::{Taken, Untaken};
 use provost_view::Lead;
 
-/// The paths that accept a request: those of the own API.
-const PATHS: [&str; 8] = [
-    "/word-challenge",
-    "/signed-word",
-    "/begin-passkey",
-    "/finish-passkey",
-    "/confirm-passkey",
-    "/hold-passkey",
-    "/vouch-passkey",
-    REPLAYS,
+/// The endpoints of the own API to which the page passes requests on.
+const PASSED_ON: [Which; 8] = [
+    Which::WordChallenge,
+    Which::SignedWord,
+    Which::BeginPasskey,
+    Which::FinishPasskey,
+    Which::ConfirmPasskey,
+    Which::HoldPasskey,
+    Which::VouchPasskey,
+    // Other rules are tried on recorded decisions: the rules come in the body, and nothing changes.
+    Which::ReplayRules,
 ];
 
-/// The path at which other rules are tried on recorded decisions: they come in the body, and nothing changes.
-const REPLAYS: &str = "/replay-rules";
-
-/// The paths for push services. The page over all repositories has none of them: a browser has one subscription per
+/// The endpoints for push services. The page over all repositories has none of them: a browser has one subscription per
 /// page, which belongs to one daemon.
-const PUSH_PATHS: [&str; 3] = ["/begin-push", "/offer-push", "/snooze-push"];
+const PUSH: [Which; 3] = [Which::BeginPush, Which::OfferPush, Which::SnoozePush];
 
-/// The paths that enrol a passkey.
-const ENROLS: [&str; 4] = ["/begin-passkey", "/finish-passkey", "/confirm-passkey", "/hold-passkey"];
+/// The endpoints that enrol a passkey.
+const ENROLS: [Which; 4] =
+    [Which::BeginPasskey, Which::FinishPasskey, Which::ConfirmPasskey, Which::HoldPasskey];
 
 impl Web {
     /// Passes on a request of the page, and returns the answer of the own API.
@@ -50,12 +50,10 @@ impl Web {
         body: Body,
         (at, proxy): (&str, Option<i32>),
     ) -> Result<Answer, WebError> {
-        let path = head.uri.path();
-        if head.method != Method::POST || !(PATHS.contains(&path) || PUSH_PATHS.contains(&path)) {
-            return Err(nothing_taken());
-        }
+        let which = Which::at(head.uri.path()).filter(|it| PASSED_ON.contains(it) || PUSH.contains(it));
+        let which = which.filter(|it| head.method == it.method()).ok_or_else(nothing_taken)?;
         // A new passkey comes with a code, before its browser can sign in; all other requests need a sign-in where the page needs one.
-        let is_signed_in = match ENROLS.contains(&path) {
+        let is_signed_in = match ENROLS.contains(&which) {
             true => false,
             false => self.reader(head, at).await?.may_sign()?,
         };
@@ -63,7 +61,7 @@ impl Web {
         // A person's browser is no agent. Signed-in readers share one limit, apart from the others.
         let process = if is_signed_in { None } else { super::process_of(caller).or(proxy) };
         let client = self.client(&caller.clone().from_line(Arc::default()), process)?;
-        Ok(whole(StatusCode::OK, JSON, said(&client, path, &sent.bytes, None).await?))
+        Ok(whole(StatusCode::OK, JSON, said(&client, which, &sent.bytes, None).await?))
     }
 }
 
@@ -74,15 +72,18 @@ fn nothing_taken() -> WebError {
     err
 }
 
-/// Reads a request to the page over all repositories, for a path below that of a repository.
+/// Reads a request to the page over all repositories, for a path below that of a repository. Returns the endpoint to which it goes,
+/// and its body.
 ///
 /// # Errors
 /// Another method or path, another kind of body, and a body that cannot be received.
-pub(super) async fn taken_over_all(head: &Parts, path: &str, body: Body) -> Result<Taken, WebError> {
-    if head.method != Method::POST || !PATHS.contains(&path) {
-        return Err(nothing_taken());
-    }
-    taken(head, body).await
+pub(super) async fn taken_over_all(
+    head: &Parts,
+    path: &str,
+    body: Body,
+) -> Result<(Which, Taken), WebError> {
+    let which = Which::at(path).filter(|it| PASSED_ON.contains(it) && head.method == it.method());
+    Ok((which.ok_or_else(nothing_taken)?, taken(head, body).await?))
 }
 
 /// Reads the body of a request that declares JSON.
@@ -100,28 +101,28 @@ pub(super) async fn taken(head: &Parts, body: Body) -> Result<Taken, WebError> {
 /// Returns the own API's answer to a request; with a lead, in the form for the page over all repositories.
 ///
 /// # Errors
-/// The errors of the own API, and a body that does not fit the path.
+/// The errors of the own API, a body that does not fit the endpoint, and an endpoint to which the page passes nothing on.
 pub(super) async fn said(
     client: &Client,
-    path: &str,
+    which: Which,
     sent: &[u8],
     lead: Option<&Lead>,
 ) -> Result<String, WebError> {
-    match path {
-        "/word-challenge" => text(&client.word_challenge(&read(sent)?).await?),
-        "/signed-word" => text(&client.signed_word(&read(sent)?).await?),
-        "/begin-passkey" => text(&client.begin_passkey(&read(sent)?).await?),
-        "/finish-passkey" => text(&client.finish_passkey(&read(sent)?).await?),
-        "/confirm-passkey" => text(&client.confirm_passkey(&read(sent)?).await?),
-        "/begin-push" => {
+    match which {
+        Which::WordChallenge => text(&client.word_challenge(&read(sent)?).await?),
+        Which::SignedWord => text(&client.signed_word(&read(sent)?).await?),
+        Which::BeginPasskey => text(&client.begin_passkey(&read(sent)?).await?),
+        Which::FinishPasskey => text(&client.finish_passkey(&read(sent)?).await?),
+        Which::ConfirmPasskey => text(&client.confirm_passkey(&read(sent)?).await?),
+        Which::BeginPush => {
             read::<()>(sent)?;
             text(&client.begin_push().await?)
         }
-        "/snooze-push" => text(&client.snooze_push(&read(sent)?).await?),
-        "/offer-push" => text(&client.offer_push(&read(sent)?).await?),
-        "/hold-passkey" => text(&client.hold_passkey(&read(sent)?).await?),
-        "/vouch-passkey" => text(&client.vouch_passkey(&read(sent)?).await?),
-        REPLAYS => {
+        Which::SnoozePush => text(&client.snooze_push(&read(sent)?).await?),
+        Which::OfferPush => text(&client.offer_push(&read(sent)?).await?),
+        Which::HoldPasskey => text(&client.hold_passkey(&read(sent)?).await?),
+        Which::VouchPasskey => text(&client.vouch_passkey(&read(sent)?).await?),
+        Which::ReplayRules => {
             let shown = provost_view::replayed(&client.replay_rules(&read(sent)?).await?);
             text(&match lead {
                 Some(lead) => lead.of(shown),

@@ -114,14 +114,14 @@ impl HubDoor {
     async fn hand_on(&self, head: &Parts, process: Option<u32>, body: Body) -> Result<Answer, WebError> {
         // The page's own paths accept no such body: no request concerns all repositories.
         let (_, id, asked) = of_one(head.uri.path()).unwrap_or(("", "", ""));
-        let taken = words::taken_over_all(head, asked, body).await?;
+        let (which, taken) = words::taken_over_all(head, asked, body).await?;
         let repo = self.repo(id)?;
         let client = repo.client()?;
         let client = match process {
             Some(process) => client.bound_to(process),
             None => client,
         };
-        let said = words::said(&client, asked, &taken.bytes, Some(&repo.lead))
+        let said = words::said(&client, which, &taken.bytes, Some(&repo.lead))
             .await
             .map_err(|err| repo.told(err))?;
         Ok(whole(StatusCode::OK, JSON, said))

@@ -5,17 +5,17 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use provost::api::wire::EVENT_STREAM;
 use provost::api::{ENDPOINTS, Reach};
 use serde_json::{Value, json};
 
 use crate::support::desk::ask;
 use crate::support::mcp_host::Host;
 use crate::support::rules::ALLOW;
-use crate::support::{World, provost};
+use crate::support::{World, provost, source};
 
 /// Commands that ask no daemon for anything, with the reason.
-const WITHOUT_ENDPOINTS: [(&str, &str); 42] = [
-    ("acp serve", "asks what the hooks of hosts ask, whose rows name `hook run`"),
+const WITHOUT_ENDPOINTS: [(&str, &str); 41] = [
     ("config init", "writes files"),
     ("daemon env", "prints what the daemon has written down"),
     ("workflow list", "reads files"),
@@ -151,6 +151,9 @@ fn calls(sources: &str, method: &str) -> bool {
     sources.contains(&format!(".{method}(")) || sources.contains(&format!("Client::{method}"))
 }
 
+/// The one method that `cli` calls for `devitd`, which is a program of its own and no command of `provost`.
+const OF_DEVITD: &str = "listen";
+
 #[test]
 fn a_reason_why_nothing_asks_for_an_endpoint_is_true() {
     let (tools, commands) = (sources("mcp/tools"), sources("cli"));
@@ -160,17 +163,71 @@ fn a_reason_why_nothing_asks_for_an_endpoint_is_true() {
         if ["task", "tasks", "record", "questions", "release_claim"].contains(&row.name) {
             continue;
         }
+        let is_called = calls(&commands, row.name);
+        if matches!(row.commands, Reach::Not(_)) && is_called && row.name != OF_DEVITD {
+            wrong.push(format!("commands of {}: `cli` calls `{}`", row.path, row.name));
+        }
         if matches!(row.tools, Reach::By(_)) != calls(&tools, row.name) {
             wrong.push(format!("tools of {}", row.path));
         }
         if matches!(row.commands, Reach::By(_))
-            && !calls(&commands, row.name)
+            && !is_called
             && !calls(&sources("client"), row.name)
         {
             wrong.push(format!("commands of {}", row.path));
         }
     }
     assert_eq!(wrong, Vec::<String>::new());
+}
+
+/// Files whose own paths are called like paths of the table, with what these are.
+const OTHER_PATHS: [(&str, &str); 9] = [
+    ("src/protocols/agent_protocol/route.rs", "paths of Agent Protocol"),
+    ("src/protocols/scrape.rs", "the path that Prometheus asks"),
+    ("src/mcp/http/mod.rs", "the page of an approval at the door for hosts"),
+    ("src/web/document.rs", "views of the page"),
+    ("src/web/stream.rs", "the stream of the page, without content of events"),
+    ("src/view/locks.rs", "a link to a view of the page"),
+    ("src/effects/desktop_elsewhere.rs", "a link to a view of the page"),
+    ("src/effects/notices/push/message.rs", "a link to a view of the page"),
+    ("src/cli/agents/presets/codex.rs", "a pointer into JSON"),
+];
+
+/// The lines of a source outside of its comments that have one of these paths as a text, alone, with a query or behind a method.
+fn spelled<'a>(text: &'a str, paths: &'a [&'a str]) -> impl Iterator<Item = (usize, &'a str)> {
+    let has = |line: &str, path: &str| {
+        let of = ["\"", "\"GET ", "\"POST "];
+        of.iter().any(|before| ["\"", "?"].iter().any(|after| line.contains(&format!("{before}{path}{after}"))))
+    };
+    let lines = text.lines().enumerate().filter(|(_, line)| !line.trim_start().starts_with("//"));
+    lines.flat_map(move |(at, line)| {
+        paths.iter().filter(move |path| has(line, path)).map(move |path| (at + 1, *path))
+    })
+}
+
+#[test]
+fn no_path_of_the_table_stands_a_second_time() {
+    let paths: Vec<&str> = ENDPOINTS.iter().map(|row| row.path).chain([EVENT_STREAM]).collect();
+    let mut others: BTreeSet<&str> = OTHER_PATHS.iter().map(|(file, _)| *file).collect();
+    let mut wrong = Vec::new();
+    for source in source::sources("src").iter().filter(|it| !it.path.starts_with("src/api/")) {
+        let mut found = spelled(&source.text, &paths).peekable();
+        // A file that stands in the list and has no such path any more is left over in `others`.
+        if found.peek().is_some() && !others.remove(source.path.as_str()) {
+            wrong.extend(found.map(|(line, path)| format!("{}:{line}: {path}: ask `Which::at`", source.path)));
+        }
+    }
+    assert_eq!(wrong, Vec::<String>::new());
+    assert_eq!(others, BTreeSet::new(), "these files have no path of their own that is called like ours");
+}
+
+#[test]
+fn a_path_that_stands_a_second_time_is_caught() {
+    let found = |text: &str| spelled(text, &["/lock"]).count();
+    assert_eq!(found("match path {\n    \"/lock\" => 1,"), 1);
+    assert_eq!(found("let at = format!(\"/lock?agent={agent}\");"), 1);
+    assert_eq!(found("line == \"POST /lock\""), 1);
+    assert_eq!(found("    // \"/lock\" stands in the table.\nlet path = \"/locks\";"), 0);
 }
 
 #[test]
