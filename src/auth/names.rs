@@ -159,7 +159,7 @@ impl Names {
     ) -> Result<Principal, Rejected> {
         // Noted even if the call is refused: a process that gives itself an agent's name is no person.
         self.note(line, Some(&agent));
-        if door == Door::Mcp {
+        if door.row().is_for_hosts {
             self.hosts.note(line.in_session().take(1), None);
         }
         let who = self.named(agent, door, token)?;

@@ -7,6 +7,7 @@
 use std::sync::LazyLock;
 
 use provost_base::{AGENT, AgentId, SessionId, TaskId, look_of};
+pub use provost_base::{DASHBOARD, PAGE};
 use provost_domain::post::slug_of_branch;
 use provost_domain::{Door, Principal, Proof, Scope, Scopes, Token, provost};
 use provost_passkey::Asserted;
@@ -22,18 +23,13 @@ pub enum Standing {
     Approver,
 }
 
-/// The name under which the page for people reads.
-pub const PAGE: &str = "web-page";
-
-/// The name under which a page of the Agent Protocol acts if it names no agent.
-pub const DASHBOARD: &str = "dashboard";
-
 /// Checks whether no client may claim a name, in any spelling: it is one of the daemon's, its pages' or the people's at the
 /// terminal. An agent of such a name would be in no list of agents, or would shut a page out with a token.
 pub fn is_reserved(agent: &AgentId) -> bool {
     /// Compared by their look: `pr0vost` is read as `provost`.
-    static OWN: LazyLock<[String; 7]> = LazyLock::new(|| {
-        ["provost", "orchestrator", "human", "host", "system", PAGE, DASHBOARD].map(look_of)
+    static OWN: LazyLock<Vec<String>> = LazyLock::new(|| {
+        let names = ["provost", "orchestrator", "human", "host", "system"];
+        names.into_iter().chain(Door::pages()).map(look_of).collect()
     });
     let name = agent.as_str().to_lowercase();
     // Nor with characters beside it that are not ASCII.
@@ -45,7 +41,7 @@ pub fn is_reserved(agent: &AgentId) -> bool {
 
 /// Checks whether a page speaks at its own door under its own name, which names only that page there.
 pub(super) fn is_page(agent: &AgentId, door: Door) -> bool {
-    matches!((door, agent.as_str()), (Door::Web, PAGE) | (Door::AgentProtocol, DASHBOARD))
+    door.row().page == Some(agent.as_str())
 }
 
 /// Returns a DevIt client whose frame verified. The shared secret never approves.

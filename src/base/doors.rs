@@ -17,6 +17,12 @@ const DELEGATES: &[Scope] = &[Scope::Read, Scope::Join, Scope::Coordinate, Scope
 /// The rights of a name at a door where it may do whatever an agent may do.
 pub const AGENT: &[Scope] = &[Scope::Read, Scope::Join, Scope::Coordinate, Scope::Delegate, Scope::Work];
 
+/// The name under which the page for people reads.
+pub const PAGE: &str = "web-page";
+
+/// The name under which a page of the Agent Protocol acts if it names no agent.
+pub const DASHBOARD: &str = "dashboard";
+
 /// One row of the table of doors: all facts about one protocol.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DoorRow {
@@ -30,6 +36,34 @@ pub struct DoorRow {
     pub variables: &'static [(&'static str, &'static str)],
     /// The rights of a process of this user under a name without proof; `None` where a name needs a proof.
     pub unproved: Option<&'static [Scope]>,
+    /// What the crew of Agent Protocol is told of agents that use the door, where the configuration shows them.
+    pub to_crew: ShownToCrew,
+    /// The name under which the door's own page acts; at this door it means that page alone.
+    pub page: Option<&'static str>,
+    /// Whether the clients are agents' hosts: a process that speaks at such a door counts as one.
+    pub is_for_hosts: bool,
+}
+
+/// What the crew of Agent Protocol is told of agents that use a door and are not members.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ShownToCrew {
+    /// Agents that use the door are listed, and it is named as their tool.
+    Listed,
+    /// An agent that is listed for another door may have this one named as its tool.
+    AsTool,
+    /// Nothing.
+    Nothing,
+}
+
+/// Some of the requests at a door over loopback HTTP.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Requests {
+    /// All of them.
+    All,
+    /// Those with another method than `GET` and `HEAD`.
+    Writing,
+    /// None of them.
+    None,
 }
 
 /// Where clients find a door.
@@ -62,6 +96,10 @@ pub struct LoopbackAt {
     pub path: &'static str,
     /// The environment variable that sets the port where no file does.
     pub port_variable: &'static str,
+    /// The requests that may speak in an agent's name. Before one of these is answered, its process is looked up.
+    pub speaks: Requests,
+    /// The requests that name their sender. A process that hides its open files cannot make one: it would count as a person later.
+    pub names_sender: Requests,
 }
 
 impl LoopbackAt {
@@ -118,9 +156,21 @@ doors! {
             ("DEVIT_DAEMON_SOCKET", "Address of the DevIt door, for the DevIt CLI and its MCP server."),
         ],
         unproved: None,
+        to_crew: ShownToCrew::Listed,
+        page: None,
+        is_for_hosts: false,
     };
     /// Provost's own API: the command line and the tools built on it.
-    Own DoorRow { name: "own", protocol: "Provost", at: At::Socket, variables: &[], unproved: Some(AGENT) };
+    Own DoorRow {
+        name: "own",
+        protocol: "Provost",
+        at: At::Socket,
+        variables: &[],
+        unproved: Some(AGENT),
+        to_crew: ShownToCrew::Nothing,
+        page: None,
+        is_for_hosts: false,
+    };
     /// The daemon itself: effects that report back.
     Internal DoorRow {
         name: "internal",
@@ -128,6 +178,9 @@ doors! {
         at: At::Nowhere,
         variables: &[],
         unproved: None,
+        to_crew: ShownToCrew::Nothing,
+        page: None,
+        is_for_hosts: false,
     };
     /// The door that was made for one run of a jailed worker.
     Worker DoorRow {
@@ -136,6 +189,9 @@ doors! {
         at: At::Run,
         variables: &[],
         unproved: None,
+        to_crew: ShownToCrew::Listed,
+        page: None,
+        is_for_hosts: false,
     };
     /// The wit protocol: JSON requests of wit's command line, hooks and plugins.
     Wit DoorRow {
@@ -147,6 +203,9 @@ doors! {
             "The work tree whose `.wit` wit's clients are to find from its subdirectories, too.",
         )],
         unproved: Some(TAKES_PART),
+        to_crew: ShownToCrew::Listed,
+        page: None,
+        is_for_hosts: false,
     };
     /// Agent Protocol, over loopback HTTP.
     AgentProtocol DoorRow {
@@ -159,12 +218,17 @@ doors! {
             host: "127.0.0.1",
             path: "",
             port_variable: "PROVOST_AGENT_PROTOCOL_PORT",
+            speaks: Requests::Writing,
+            names_sender: Requests::Writing,
         }),
         variables: &[(
             "AGENT_PROTOCOL_URL",
             "Address of Agent Protocol, for scripts; its own adapters take a port.",
         )],
         unproved: Some(TAKES_PART),
+        to_crew: ShownToCrew::Nothing,
+        page: Some(DASHBOARD),
+        is_for_hosts: false,
     };
     /// The git-paw broker's protocol, over loopback HTTP.
     Broker DoorRow {
@@ -177,9 +241,14 @@ doors! {
             host: "127.0.0.1",
             path: "",
             port_variable: "PROVOST_BROKER_PORT",
+            speaks: Requests::Writing,
+            names_sender: Requests::Writing,
         }),
         variables: &[("GIT_PAW_BROKER_URL", "Address of the broker, for git-paw's agents and hooks.")],
         unproved: Some(TAKES_PART),
+        to_crew: ShownToCrew::Listed,
+        page: None,
+        is_for_hosts: false,
     };
     /// The Autonoma daemon protocol, over WebSockets on loopback, for editors.
     A6s DoorRow {
@@ -192,10 +261,16 @@ doors! {
             host: "127.0.0.1",
             path: "/ws",
             port_variable: "PROVOST_A6S_PORT",
+            // A WebSocket begins with a GET, and says later who speaks.
+            speaks: Requests::All,
+            names_sender: Requests::All,
         }),
         variables: &[("A6S_URL", "Address of the A6s door, for scripts; editors' plugins take a port.")],
         // An editor hands work to workers as a person's own command does. The jail binds those, and policy judges each.
         unproved: Some(DELEGATES),
+        to_crew: ShownToCrew::AsTool,
+        page: None,
+        is_for_hosts: false,
     };
     /// MCP over loopback HTTP, for agents' hosts.
     Mcp DoorRow {
@@ -208,10 +283,16 @@ doors! {
             host: "127.0.0.1",
             path: "/mcp",
             port_variable: "PROVOST_MCP_PORT",
+            // A GET opens a session's stream; but it also reads pages for people, who have no name.
+            speaks: Requests::All,
+            names_sender: Requests::Writing,
         }),
         variables: &[("PROVOST_MCP_URL", "Address of MCP over HTTP, for the configuration of agents' hosts.")],
         // As much as through `provost mcp`.
         unproved: Some(AGENT),
+        to_crew: ShownToCrew::AsTool,
+        page: None,
+        is_for_hosts: true,
     };
     /// The page for people, over loopback HTTP: it shows what needs them and what agents do, and takes answers that a passkey has signed.
     Web DoorRow {
@@ -225,9 +306,15 @@ doors! {
             host: "provost.localhost",
             path: "/",
             port_variable: "PROVOST_WEB_PORT",
+            speaks: Requests::Writing,
+            // A request counts by the passkey's signature in it.
+            names_sender: Requests::None,
         }),
         variables: &[("PROVOST_WEB_URL", "Address of the page, for browsers.")],
         unproved: Some(&[Scope::Read]),
+        to_crew: ShownToCrew::AsTool,
+        page: Some(PAGE),
+        is_for_hosts: false,
     };
 }
 
@@ -235,6 +322,11 @@ impl Door {
     /// As written in events, rules and settings.
     pub const fn name(self) -> &'static str {
         self.row().name
+    }
+
+    /// The names under which the doors' own pages act.
+    pub fn pages() -> impl Iterator<Item = &'static str> {
+        Door::ALL.iter().filter_map(|door| door.row().page)
     }
 
     /// Its port of the loopback addresses, if it has one.

@@ -32,7 +32,7 @@ mod web_address;
 
 pub use authority::{Authority, BadAuthority, Destination, Host, is_public};
 pub use digest::Digest;
-pub use doors::{AGENT, At, Door, DoorRow, LoopbackAt};
+pub use doors::{AGENT, At, DASHBOARD, Door, DoorRow, LoopbackAt, PAGE, Requests, ShownToCrew};
 pub use hosts::{BadHostId, DaemonId, HostId, HostRole};
 pub use ids::{
     AgentId, ApplyId, ApprovalId, AssignmentId, BadId, ContractId, EffectId, EntryNo, EventSeq, Fence,

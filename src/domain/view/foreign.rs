@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{KnownAgent, KnownAgents, LiveTasks, View};
 use crate::{Door, State, Task, TaskState};
-use provost_base::{AgentId, Timestamp};
+use provost_base::{AgentId, ShownToCrew, Timestamp};
 
 /// Agents and tasks from outside of the crew; empty unless `show_foreign` is set.
 #[derive(Clone, Debug, Default)]
@@ -52,8 +52,8 @@ impl Foreign {
 
 /// Checks whether an agent works through a door of another protocol, and is not a member of the crew.
 fn is_foreign(state: &State, it: &KnownAgent) -> bool {
-    let others = [Door::Devit, Door::Worker, Door::Wit, Door::Broker];
-    state.crew.get(&it.id).is_none() && others.iter().any(|door| it.doors.contains(door))
+    let is_listed = |door: &Door| door.row().to_crew == ShownToCrew::Listed;
+    state.crew.get(&it.id).is_none() && it.doors.iter().any(is_listed)
 }
 
 /// The query for one agent outside of the crew, if such agents are shown.

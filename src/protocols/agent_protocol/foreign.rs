@@ -6,15 +6,15 @@ use std::sync::Arc;
 
 use super::{map, wire};
 use provost_auth::names::is_same;
+use provost_base::ShownToCrew;
 use provost_domain::command::Status;
 use provost_domain::view::ForeignAgent;
-use provost_domain::{Claim, Content, Door, Hold, Reservation, ReservationKind, Task, TaskState};
+use provost_domain::{Claim, Content, Hold, Reservation, ReservationKind, Task, TaskState};
 
 /// Encodes an agent of another door. Its tool is the first of its doors, since its program is not known.
 pub(super) fn agent(it: &ForeignAgent) -> wire::Agent<'_> {
     let known = it.known.agent.as_deref();
-    let door =
-        it.known.doors.iter().find(|it| ![Door::AgentProtocol, Door::Own, Door::Internal].contains(it));
+    let door = it.known.doors.iter().find(|it| it.row().to_crew != ShownToCrew::Nothing);
     let since = known.map(|it| it.registered_at).or(it.known.last_seen).unwrap_or_default();
     let status = match (it.known.alive, &it.at) {
         (false, _) => "offline",

@@ -62,6 +62,7 @@ use provost_auth::names::Names;
 use provost_auth::peer::PeerId;
 use provost_auth::peer::line_of;
 use provost_auth::{Rejected, bearer};
+use provost_base::Requests;
 use provost_base::limits::{
     CARRIERS_LOOK_MS, LOOPBACK_BODIES_BYTES_MAX, LOOPBACK_BODY_MS_MAX, LOOPBACK_HEAD_MS_MAX,
     LOOPBACK_READ_MS_MAX, LOOPBACK_SMALL_BODY_BYTES,
@@ -470,13 +471,21 @@ impl<D: LoopbackDoor> Shell<D> {
 
 /// Returns whether a request may speak in an agent's name; most requests only read.
 fn speaks(door: Door, head: &Parts) -> bool {
-    matches!(door, Door::A6s | Door::Mcp) || !matches!(head.method, Method::GET | Method::HEAD)
+    is_among(door.loopback().map(|at| at.speaks), head)
 }
 
-/// Returns whether a request names its sender: the door for hosts also serves pages that people read, and at their
-/// own door a request counts by the signature in it.
+/// Returns whether a request names its sender.
 fn names_itself(door: Door, head: &Parts) -> bool {
-    door == Door::A6s || (door != Door::Web && !matches!(head.method, Method::GET | Method::HEAD))
+    is_among(door.loopback().map(|at| at.names_sender), head)
+}
+
+/// Returns whether a request is among these. At a door without a row of its own for loopback, each is: more is checked then, not less.
+fn is_among(requests: Option<Requests>, head: &Parts) -> bool {
+    match requests.unwrap_or(Requests::All) {
+        Requests::All => true,
+        Requests::Writing => !matches!(head.method, Method::GET | Method::HEAD),
+        Requests::None => false,
+    }
 }
 
 /// Turns an answer into one that asks the client for a token.
