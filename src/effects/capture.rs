@@ -107,7 +107,7 @@ impl Once {
             }
             Err(Refusal::TaskFinished | Refusal::TaskCannot { .. }) => handle.settle(self.effect).await,
             // The core takes no more commands; the next start reports the picture lost.
-            Err(_) => {}
+            Err(refusal) => tracing::debug!(%refusal, task = %self.task, "picture not begun"),
         }
     }
 

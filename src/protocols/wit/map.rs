@@ -75,7 +75,8 @@ impl From<Refusal> for WitError {
     }
 }
 
-fn refused(refusal: &Refusal) -> WitError {
+/// Returns the error for a refusal, for each of them.
+pub(super) fn refused(refusal: &Refusal) -> WitError {
     let message = refusal.to_string();
     match refusal {
         Refusal::LockConflict(rival) | Refusal::WouldDeadlock { rival, .. } => {

@@ -90,7 +90,7 @@ impl Wit {
                 Refusal::LockConflict(rival) | Refusal::WouldDeadlock { rival, .. } => {
                     self.conflict(&refusal, rival, at.file()).await?
                 }
-                _ => refusal.into(),
+                other => map::refused(other),
             }),
         }
     }

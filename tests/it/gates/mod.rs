@@ -10,5 +10,6 @@ mod named_commands;
 mod page;
 mod pictures;
 mod recipes;
+mod refusals;
 mod tidy;
 mod walks;
