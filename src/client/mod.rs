@@ -19,7 +19,7 @@ pub mod views;
 #[cfg_attr(windows, path = "worker_windows.rs")]
 pub mod worker;
 
-use std::fmt::{Debug, Formatter, Write as _};
+use std::fmt::{Debug, Formatter};
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::Arc;
@@ -36,7 +36,7 @@ use idle_connections::{IdleConnections, Sender};
 use provost_api::wire::{self, *};
 use provost_api::{self as api, Endpoint, Reply, Which, endpoints, for_each_endpoint};
 use provost_base::limits::{HTTP_HEAD_BYTES_MAX, OWN_ANSWER_BYTES_MAX, OWN_ANSWER_MS_MAX};
-use provost_base::{AgentId, Secret};
+use provost_base::{AgentId, Secret, percent_encoded};
 
 pub use stream::EventReader;
 
@@ -432,14 +432,7 @@ fn query_text(query: &Value) -> String {
         text.push(if text.is_empty() { '?' } else { '&' });
         text.push_str(name);
         text.push('=');
-        for byte in value.bytes() {
-            match byte {
-                b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
-                    text.push(char::from(byte))
-                }
-                byte => write!(text, "%{byte:02X}").expect("a string takes everything"),
-            }
-        }
+        text.push_str(&percent_encoded(&value));
     }
     text
 }

@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::shell_line::{LineWord, WideLine, plain_list, plain_words};
 use provost_base::later::row_over;
 use provost_base::limits::{PATH_LEN_MAX, TOOL_PATHS_MAX};
-use provost_base::{is_all_shortened, is_shortened};
+use provost_base::{is_all_shortened, is_shortened, percent_decoded};
 
 /// The facts that the service has found about a call of a host's tool.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
@@ -281,17 +281,7 @@ fn path_of_address(address: &str) -> Option<String> {
         None => rest,
     };
     let path = path.split(['?', '#']).next().unwrap_or_default();
-    let (mut rest, mut all) = (path.as_bytes(), Vec::with_capacity(path.len()));
-    while let [byte, behind @ ..] = rest {
-        let digits = (*byte == b'%').then(|| behind.split_at_checked(2)).flatten();
-        let escaped = digits.and_then(|(two, behind)| {
-            Some((u8::from_str_radix(std::str::from_utf8(two).ok()?, 16).ok()?, behind))
-        });
-        let (byte, behind) = escaped.unwrap_or((*byte, behind));
-        all.push(byte);
-        rest = behind;
-    }
-    String::from_utf8(all).ok().filter(|it| !it.is_empty())
+    percent_decoded(path).filter(|it| !it.is_empty())
 }
 
 /// Checks whether Codex asks about a command's connection to the network, and not about the command that it names with it.

@@ -89,14 +89,4 @@ pub use web_sessions::web_sessions;
 pub use word::{Tone, Word, of_risk, of_task};
 pub use would::would_write;
 
-/// Returns a text for one part of a path or for the value of a query: each byte but letters, digits and `-_.~` is percent-encoded.
-pub fn encoded(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => out.push(char::from(byte)),
-            _ => out.push_str(&format!("%{byte:02X}")),
-        }
-    }
-    out
-}
+pub use provost_base::percent_encoded as encoded;

@@ -12,6 +12,7 @@ use crate::call::Call;
 use crate::tool::{About, AliasError, Entry, Kind, Said, ToolError, done};
 use provost_api::wire;
 use provost_base::limits::{MCP_WAIT_S_MAX, THUMB_BYTES_MAX, THUMB_WIDTH_MAX};
+use provost_base::percent_encoded_path;
 use provost_client::{Client, ClientError};
 
 /// The greatest width of a small picture, in pixels, if the caller names none.
@@ -192,15 +193,7 @@ async fn take(call: Call, asked: Ask) -> Result<CallToolResponse, ToolError> {
 fn link(path: &str, format: &str, bytes: u64) -> ContentBlock {
     let name = path.rsplit('/').next().unwrap_or(path).to_owned();
     let kind = if matches!(format, "jpg" | "jpeg") { "jpeg" } else { format };
-    let mut uri = String::from("file://");
-    for byte in path.bytes() {
-        match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b'/' => {
-                uri.push(char::from(byte))
-            }
-            byte => uri.push_str(&format!("%{byte:02X}")),
-        }
-    }
+    let uri = format!("file://{}", percent_encoded_path(path));
     let resource = Resource::new(uri, name).with_mime_type(format!("image/{kind}"));
     ContentBlock::resource_link(resource.with_size(bytes))
 }
