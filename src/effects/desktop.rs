@@ -26,7 +26,7 @@ use provost_base::{ApprovalId, TaskId, visible};
 use provost_domain::command::{AnswerApproval, Command, Status};
 use provost_domain::view::{AllPasskeys, Waiting, WaitingOne};
 use provost_domain::{
-    Answer, Approver, Event, EventKind, Facts, Parked, PermissionEvent, Principal, Refusal, Verdict,
+    Answer, Approver, Event, EventKind, Facts, Parked, PermissionEvent, Principal, Verdict,
 };
 
 /// How long the notification service may take for one call.
@@ -328,17 +328,14 @@ impl Question {
     async fn answer(&self, verdict: Verdict) {
         let shown = Some(self.parked.shown);
         let verb = AnswerApproval { approval: self.parked.id, verdict, note: None, shown, signed: None };
-        for _ in 0..10 {
-            match self.handle.engine.submit_judged(&self.person, verb.clone(), Facts::default()).await {
-                Err(Refusal::Busy { .. }) => tokio::time::sleep(Duration::from_millis(100)).await,
-                Ok(Answer::Done(_)) => {
-                    return tracing::info!(approval = %verb.approval, ?verdict, "answered on the desktop");
-                }
-                Ok(_) => return,
-                Err(refusal) => {
-                    return tracing::warn!(approval = %verb.approval, %refusal, "a click came to nothing");
-                }
+        // The person has seen the notice close, and does not click a second time: the answer must not be lost.
+        let ask = || self.handle.engine.submit_judged(&self.person, verb.clone(), Facts::default());
+        match self.handle.persist(ask).await {
+            Ok(Answer::Done(_)) => {
+                tracing::info!(approval = %verb.approval, ?verdict, "answered on the desktop");
             }
+            Ok(Answer::Parked(_) | Answer::Denied(_)) => {}
+            Err(refusal) => tracing::warn!(approval = %verb.approval, %refusal, "a click came to nothing"),
         }
     }
 }

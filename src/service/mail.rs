@@ -84,6 +84,9 @@ impl Provost {
     /// Records the outcome of a delivery, and tries again when the core is busy: until then the message counts as
     /// being on its way. If the outcome cannot be recorded, this is logged, and the message comes again after the
     /// next start.
+    ///
+    /// Unlike [`provost_engine::Engine::insist`], this gives up after some seconds: the peer's connection waits for it, and its next
+    /// request is to hear that the core is busy, or that the store takes no writes, rather than nothing.
     pub async fn settle(&self, who: &Principal, mail: &Mail, delivered: bool) {
         for pause in SETTLE_PAUSES_MS {
             match self.submit(who, SettleMail { seq: mail.seq, delivered }).await {

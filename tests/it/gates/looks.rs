@@ -95,7 +95,7 @@ const TRIES: &[(&str, usize, &str)] = &[
     ("src/cli/hook/line_windows.rs", 1, "a pipe whose instances are all taken"),
     ("src/client/worker.rs", 1, "a lock on a file, with an end"),
     ("src/effects/ack.rs", 1, "a listener that is out of descriptors"),
-    ("src/effects/desktop.rs", 2, "a desktop that closes a notice at once, and an engine that is busy"),
+    ("src/effects/desktop.rs", 1, "an answer with a name that no button has"),
     ("src/egress/mod.rs", 1, "a listener that is out of descriptors"),
     ("src/engine/wait.rs", 1, "an engine that is busy, with a pause that grows"),
     ("src/service/far_output.rs", 2, "a rest between two questions to another host"),
