@@ -14,7 +14,7 @@ mod follow;
 mod hosts;
 mod identities;
 mod logging;
-mod look;
+mod idle_checks;
 mod loopback_doors;
 mod memory;
 mod metrics;
@@ -27,8 +27,8 @@ mod published;
 mod queue;
 mod ready;
 mod rehearse;
-#[cfg_attr(windows, path = "daemon/root_user_windows.rs")]
-mod root_user;
+#[cfg_attr(windows, path = "daemon/worker_user_windows.rs")]
+mod worker_user;
 mod rules;
 mod seen_files;
 mod shutdown;
@@ -151,7 +151,7 @@ fn prepare(start: &Start) -> Result<Prepared> {
     start.places.create()?;
     start.places.create_config()?;
     let loaded = load_config(start)?;
-    let worker_user = if superuser { root_user::for_workers(&loaded.config, &start.places)? } else { None };
+    let worker_user = if superuser { worker_user::for_workers(&loaded.config, &start.places)? } else { None };
     system::take_all_descriptors();
     system::check_headroom().map_err(|why| anyhow!(why))?;
     provost_jail::harden_daemon().context("cannot protect the daemon's memory from other processes")?;
@@ -206,7 +206,7 @@ struct Daemon {
     hook: watch::Sender<Option<Arc<HookCommand>>>,
     auto_shutdown_s: Option<u64>,
     idle_since: Timestamp,
-    root: look::Root,
+    root: idle_checks::Root,
     uid: u32,
     /// Notes that stay for as long as the daemon runs, for instance about ports.
     lasting_notes: Vec<String>,
@@ -375,7 +375,7 @@ async fn assemble(
         clock: watch,
         hook,
         idle_since: engine.now(),
-        root: look::Root::default(),
+        root: idle_checks::Root::default(),
         uid: prepared.uid,
         lasting_notes: Vec::new(),
         phase: watch::Sender::new(Phase::Starting),

@@ -48,12 +48,12 @@ pub struct ConfiguredAgent {
     /// The reason why the agent cannot be used, if there is one.
     pub trouble: Option<Box<str>>,
     /// The steps around the agent's work in an execution.
-    pub rounds: Rounds,
+    pub checks: ChecksConfig,
 }
 
 /// The steps around the work of an agent in an execution. A6s 6.2.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Rounds {
+pub struct ChecksConfig {
     /// Fix commands.
     pub fix: Vec<Vec<Box<str>>>,
     /// Check commands.

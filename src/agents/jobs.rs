@@ -279,7 +279,7 @@ impl AgentService {
     }
 
     /// Returns the progress of jobs, with its changes.
-    pub fn pulses(&self) -> &Pulses {
+    pub fn pulses(&self) -> &ProgressBoard {
         &self.0.pulses
     }
 }

@@ -21,9 +21,9 @@ pub use code_actions::{
     CodeActionError, CodeAsk, CodePlan, CodeQuestion, CodeResult, MergedTests, NoPlace, Placed, SoFar,
     WorkspaceProbe, further_tests_of, keep_tests, lost_tests, named_after, place, tests_of,
 };
-pub use configured::{AgentOutput, Agents, ConfiguredAgent, NoAgent, ResolvedAgent, Role, Rounds};
+pub use configured::{AgentOutput, Agents, ConfiguredAgent, NoAgent, ResolvedAgent, Role, ChecksConfig};
 pub use fleet::{Availability, Fleet, FleetAgent, FleetMember};
-pub use jobs::{JobAsk, KEPT_WITHIN, Plan, Pulse, Wanted, fresh_job_id};
+pub use jobs::{JobAsk, KEPT_WITHIN, Plan, JobProgress, Wanted, fresh_job_id};
 pub use prompts::{Ask, PromptFor, Prompts, TooLong, built_in, line_count, render, review_focus};
 pub use replies::{
     Issue, Review, Severity, as_code, as_markdown, code_in, code_of_json, code_schema, reply_as, review,
@@ -78,7 +78,7 @@ pub struct AgentService(Arc<AgentServiceInner>);
 struct AgentServiceInner {
     provost: Provost,
     settings: RwLock<AgentSettings>,
-    pulses: Pulses,
+    pulses: ProgressBoard,
     /// The use that agents have reported since the start.
     used: Tally,
 }
@@ -90,7 +90,7 @@ impl AgentService {
         Self(Arc::new(AgentServiceInner {
             provost,
             settings,
-            pulses: Pulses::default(),
+            pulses: ProgressBoard::default(),
             used: Tally::default(),
         }))
     }

@@ -144,7 +144,7 @@ fn other_port(here: &RepoContext, address: &str) -> Option<String> {
 /// Returns the lines of the QR code, in its own colours where colours are used: terminals show their usual ones either way round.
 fn picture(address: &str) -> Option<Vec<String>> {
     let environment = |name: &str| std::env::var(name).ok();
-    let look = provost_ui::Look::of(environment, None);
+    let look = provost_ui::Theme::of(environment, None);
     let is_terminal = std::io::IsTerminal::is_terminal(&std::io::stdout());
     let in_colour = look.colour && is_terminal;
     let lines = provost_ui::qr_lines(address, !in_colour && look.light)?;

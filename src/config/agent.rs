@@ -9,7 +9,7 @@ use std::path::{Component, Path};
 use toml::de::{DeArray, DeTable, DeValue};
 
 use super::load::{File, Loading, RefusedWorker, Severity, join};
-use super::rounds::{Checks, Commands, Mode};
+use super::checks::{Checks, Commands, Mode};
 use super::table::{key, section};
 use super::value::{Context, Mark, ParseMode, Row, Tier, Value, checked, integer, quoted, words};
 use super::worker::{Copies, Worker, WorkerKind, fit_together, unknown};
@@ -359,7 +359,7 @@ impl Loading {
 }
 
 /// The meaning of a key that an agent's entry may spell differently.
-enum Meant {
+enum OtherSpelling {
     Timeout(Ttl),
     Tier(Tier),
     Secrets(Vec<String>),
@@ -367,37 +367,37 @@ enum Meant {
     ByArgument,
 }
 
-impl Meant {
+impl OtherSpelling {
     fn put(self, agent: &mut AgentConfig, worker: &mut Worker) {
         match self {
-            Meant::Timeout(timeout) => agent.timeout = timeout,
-            Meant::Tier(tier) => worker.tier = tier,
-            Meant::Secrets(names) => worker.secrets.extend(names),
-            Meant::NoNetwork => {}
-            Meant::ByArgument => agent.prompt = Some(PromptBy::Argument),
+            OtherSpelling::Timeout(timeout) => agent.timeout = timeout,
+            OtherSpelling::Tier(tier) => worker.tier = tier,
+            OtherSpelling::Secrets(names) => worker.secrets.extend(names),
+            OtherSpelling::NoNetwork => {}
+            OtherSpelling::ByArgument => agent.prompt = Some(PromptBy::Argument),
         }
     }
 }
 
-fn spelled_otherwise(key: &str, value: &DeValue<'_>, context: &Context) -> Option<Result<Meant, String>> {
+fn spelled_otherwise(key: &str, value: &DeValue<'_>, context: &Context) -> Option<Result<OtherSpelling, String>> {
     Some(match (key, value) {
         ("timeout_s" | "timeout_secs", _) => integer(value).and_then(|seconds| {
             let ms = seconds.checked_mul(1_000).and_then(Ttl::from_millis);
-            ms.map(Meant::Timeout).ok_or_else(|| "must lie between 1 and 604800".into())
+            ms.map(OtherSpelling::Timeout).ok_or_else(|| "must lie between 1 and 604800".into())
         }),
         ("sandbox", _) => match value.as_str() {
-            Some("default") => Ok(Meant::Tier(Worker::default().tier)),
-            _ => Tier::read(value, context).map(Meant::Tier).map_err(|why| format!("{why} or \"default\"")),
+            Some("default") => Ok(OtherSpelling::Tier(Worker::default().tier)),
+            _ => Tier::read(value, context).map(OtherSpelling::Tier).map_err(|why| format!("{why} or \"default\"")),
         },
         // A list names secrets; a table sets the variables themselves.
-        ("env", DeValue::Array(_)) => Vec::read(value, context).map(Meant::Secrets),
-        ("network", DeValue::Boolean(false)) => Ok(Meant::NoNetwork),
+        ("env", DeValue::Array(_)) => Vec::read(value, context).map(OtherSpelling::Secrets),
+        ("network", DeValue::Boolean(false)) => Ok(OtherSpelling::NoNetwork),
         ("network", DeValue::Boolean(true)) => Err(
             "the whole network is never open: name what it needs, with `network = \"hosts\"` and `hosts = \
                  [\"api.example.com:443\"]`"
                 .into(),
         ),
-        ("prompt", DeValue::String(text)) if text == "{prompt}" => Ok(Meant::ByArgument),
+        ("prompt", DeValue::String(text)) if text == "{prompt}" => Ok(OtherSpelling::ByArgument),
         _ => return None,
     })
 }

@@ -30,7 +30,7 @@ mod push;
 mod rate;
 mod resources;
 mod root_commits;
-mod rounds;
+mod checks;
 pub mod sockets;
 pub mod table;
 mod value;
@@ -54,7 +54,7 @@ pub use push::{PushHost, PushSubject};
 pub use rate::Rate;
 pub use resources::{Counted, Needs};
 pub use root_commits::root_commits;
-pub use rounds::{Checks, Commands, Mode};
+pub use checks::{Checks, Commands, Mode};
 pub use table::{
     A6sPhasePrompts, A6sPipeline, A6sPrompts, A6sSettings, AgentProtocolSettings, Approvals, BrokerSettings,
     Config, Coordination, Daemon, Desktop, Devit, GitSettings, HostHooks, Limits, LogSettings, McpSettings,

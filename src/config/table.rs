@@ -18,7 +18,7 @@ use super::pool::HostLabel;
 use super::push::{PushHost, PushSubject};
 use super::rate::Rate;
 use super::resources::Counted;
-use super::rounds::Mode;
+use super::checks::Mode;
 use super::value::{
     AcrossDoors, ByteSize, Context, DesktopTasks, Durability, Enforce, ImageFormat, ImportFound, KeepLog,
     LogFormat, LogLevel, Mark, PageName, ProxySocket, PublicOrigin, Row, Rules, ScreenBackend, Unchecked,
@@ -577,7 +577,7 @@ settings! {
         /// Files that an editor, or another client that brings their contents, applies in one call; by the A6s protocol at most 500.
         files_per_call: u32 = provost_base::limits::APPLY_FILES_USUAL as u32, "files" within 1..=2_000, Owner;
         /// Runs whose changes are kept; the oldest go first.
-        runs: u32 = provost_base::limits::HARVESTS_KEPT_MAX as u32, "runs" within 1..=10_000, Owner;
+        runs: u32 = provost_base::limits::CHANGESETS_KEPT_MAX as u32, "runs" within 1..=10_000, Owner;
         /// How long the changes of a run are kept.
         days: u32 = provost_base::limits::HARVESTS_KEPT_DAYS as u32, "days" within 1..=365, Owner;
     }

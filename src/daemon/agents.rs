@@ -10,7 +10,7 @@ use std::sync::Arc;
 use tokio::sync::broadcast::error::RecvError;
 
 use provost_agents::{
-    AgentOutput, AgentService, Agents, ConfiguredAgent, FleetAgent, PromptFor, Prompts, Role, Rounds,
+    AgentOutput, AgentService, Agents, ConfiguredAgent, FleetAgent, PromptFor, Prompts, Role, ChecksConfig,
 };
 use provost_auth::role;
 use provost_base::{AgentId, PostSeq, TaskId};
@@ -157,7 +157,7 @@ pub(super) fn agents(config: &Config, settings: &Settings) -> Agents {
         methods: it.methods.iter().map(|it| it.as_str().into()).collect(),
         enabled: it.enabled,
         trouble: settings.workers.get(&it.id).and_then(|it| it.broken.clone()),
-        rounds: rounds(config, it),
+        checks: checks(config, it),
     };
     let role = |(id, it): (&AgentId, &config::Role)| {
         let preamble = it.preamble.as_deref().map(Into::into);
@@ -183,11 +183,11 @@ pub(super) fn agents(config: &Config, settings: &Settings) -> Agents {
 }
 
 /// Returns the commands, the reviewer and the mode around an agent's work.
-fn rounds(config: &Config, agent: &config::AgentConfig) -> Rounds {
+fn checks(config: &Config, agent: &config::AgentConfig) -> ChecksConfig {
     let commands = |of: &config::Commands| -> Vec<Vec<Box<str>>> {
         of.0.iter().map(|words| words.iter().map(|word| word.as_str().into()).collect()).collect()
     };
-    Rounds {
+    ChecksConfig {
         fix: commands(&agent.fix),
         check: commands(&agent.check),
         required: agent.checks == config::Checks::Required,

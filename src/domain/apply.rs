@@ -287,7 +287,7 @@ impl State {
                 .into(),
             );
             let changed = ChangedFile { file: file.path.clone(), content: after, versions: Vec::new() };
-            self.own_up(now, by, &changed, out);
+            self.report_change(now, by, &changed, out);
             out.put(ApplyChange::Wrote(file.path.clone(), after).into());
         }
         AppliedTold

@@ -57,7 +57,7 @@ pub struct CollectedArtifact {
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Changeset {
     /// The artifacts of the run, in the order of their paths.
-    pub gathered: Vec<CollectedArtifact>,
+    pub collected: Vec<CollectedArtifact>,
     /// Changes that are not artifacts, each with the reason. Each text is safe to show.
     pub left_out: Vec<Box<str>>,
     /// Whether changed files are missing here: more files than the limit, larger ones, or unreadable ones.

@@ -32,7 +32,7 @@ impl State {
         self.agents.beat(now, who.agent(), out);
         let event = out.told(CrewEvent::Noted(verb.note.clone()).into());
         if let Some(changed) = &verb.changed {
-            self.own_up(now, who.agent(), changed, out);
+            self.report_change(now, who.agent(), changed, out);
         }
         if let Some(settled) = &verb.settles {
             self.settle_conflict(now, settled, out);
@@ -50,10 +50,10 @@ impl State {
     }
 
     /// Records that an agent says it has changed a file. If another agent has the file, there is a conflict.
-    pub(super) fn own_up(&self, now: Timestamp, who: &AgentId, changed: &ChangedFile, out: &mut Outbox) {
+    pub(super) fn report_change(&self, now: Timestamp, who: &AgentId, changed: &ChangedFile, out: &mut Outbox) {
         let Some(claim) = self.claims.get(&changed.file) else { return };
         if let Some(ahead) = self.ahead(now, &changed.file, Some(who)) {
-            self.in_conflict(claim, ahead, who, changed.content, &changed.versions, out);
+            self.mark_conflicted(claim, ahead, who, changed.content, &changed.versions, out);
         } else if claim.held.owner() == Some(who) && claim.versions.is_empty() {
             // The change is the owner's: no agent has to be asked about it, and it is not reported again when the
             // watch sees it.
@@ -62,7 +62,7 @@ impl State {
         }
     }
 
-    fn in_conflict(
+    fn mark_conflicted(
         &self,
         claim: &Claim,
         ahead: Ahead,
@@ -153,7 +153,7 @@ impl State {
         let after = seen.after.unwrap_or(Content::Missing);
         let Some(claim) = claim else { return };
         if let Some(ahead) = self.ahead(now, &seen.file, None) {
-            self.in_conflict(claim, ahead, &super::unknown(), after, &seen.versions, out);
+            self.mark_conflicted(claim, ahead, &super::unknown(), after, &seen.versions, out);
             return;
         }
         // Another agent may still report the change as its own.

@@ -75,7 +75,7 @@ impl Ways {
 
 /// The work that an agent is asked to do.
 #[derive(Clone, Debug)]
-pub(super) struct Errand {
+pub(super) struct AcpRun {
     setup: AcpSession,
     goal: String,
     /// The folder in which the agent works, as the agent sees it.
@@ -90,8 +90,8 @@ pub(super) struct Errand {
     kept: Option<TaskId>,
 }
 
-impl Errand {
-    /// The errand of a task; `None` for a worker that is not spoken to in this protocol.
+impl AcpRun {
+    /// The work of a task; `None` for a worker that is not spoken to in this protocol.
     pub(super) fn of(
         profile: &Profile,
         task: &Task,
@@ -111,19 +111,19 @@ impl Errand {
 /// Carries out the whole conversation, and then closes the agent's input.
 pub(super) async fn converse(
     ours: OurEnd,
-    errand: Errand,
+    run: AcpRun,
     live: LiveOutput,
     ways: Ways,
 ) -> Result<Spoke, Untold> {
-    keeping::keep(&ways.outputs, &errand.task, &live);
+    keeping::keep(&ways.outputs, &run.task, &live);
     let mut wire = Wire::new(ours, live);
-    let session = match timeout(Duration::from_millis(ACP_HANDSHAKE_MS_MAX), begin(&mut wire, &errand)).await
+    let session = match timeout(Duration::from_millis(ACP_HANDSHAKE_MS_MAX), begin(&mut wire, &run)).await
     {
         Ok(session) => session?,
         Err(_) => return Err(untold(format!(": no session within {}s", ACP_HANDSHAKE_MS_MAX / 1000))),
     };
-    ways.steering.begun(session.record(&errand)).await?;
-    talk(&mut wire, (&errand, &session), &ways).await?;
+    ways.steering.begun(session.record(&run)).await?;
+    talk(&mut wire, (&run, &session), &ways).await?;
     if session.can.close {
         let close = wire.ask("session/close", json!({ "sessionId": session.id }));
         // The agent is ended in any case.
@@ -133,10 +133,10 @@ pub(super) async fn converse(
 }
 
 /// Turn after turn, until nothing waits that was said to the agent. The last turn's end is that of the conversation.
-async fn talk(wire: &mut Wire, (errand, session): (&Errand, &Session), ways: &Ways) -> Result<(), Untold> {
-    let mut prompt = Prompt::goal(&errand.goal);
+async fn talk(wire: &mut Wire, (run, session): (&AcpRun, &Session), ways: &Ways) -> Result<(), Untold> {
+    let mut prompt = Prompt::goal(&run.goal);
     loop {
-        let turn = Turn { wire: &mut *wire, errand, session, ways };
+        let turn = Turn { wire: &mut *wire, run, session, ways };
         let ended = turn.carry_out(&prompt).await?;
         let sayings = ways.steering.take().await;
         if sayings.is_empty() {
@@ -166,20 +166,20 @@ struct Can {
 
 impl Session {
     /// As it is put on record.
-    fn record(&self, errand: &Errand) -> AgentSession {
+    fn record(&self, run: &AcpRun) -> AgentSession {
         AgentSession {
             id: self.id.as_str().into(),
-            folder: errand.folder.as_str().into(),
+            folder: run.folder.as_str().into(),
             loads: self.can.load,
             resumes: self.can.resume,
             lists: self.can.list,
             closes: self.can.close,
-            kept: errand.kept.clone(),
+            kept: run.kept.clone(),
         }
     }
 }
 
-async fn begin(wire: &mut Wire, errand: &Errand) -> Result<Session, Untold> {
+async fn begin(wire: &mut Wire, run: &AcpRun) -> Result<Session, Untold> {
     let hello = wire.ask("initialize", hello()).await?.map_err(|it| it.untold("initialize"))?;
     match hello["protocolVersion"].as_u64() {
         Some(VERSION) => {}
@@ -198,23 +198,23 @@ async fn begin(wire: &mut Wire, errand: &Errand) -> Result<Session, Untold> {
         list: offers("/sessionCapabilities/list"),
         close: offers("/sessionCapabilities/close"),
     };
-    let made = open(wire, &hello, errand, &can).await?;
-    if errand.goes_on.is_some() {
+    let made = open(wire, &hello, run, &can).await?;
+    if run.goes_on.is_some() {
         // What was said in earlier runs is in their output.
         wire.forget_updates();
     }
-    let Some(id) = errand.goes_on.clone().or_else(|| made["sessionId"].as_str().map(str::to_owned)) else {
+    let Some(id) = run.goes_on.clone().or_else(|| made["sessionId"].as_str().map(str::to_owned)) else {
         return Err(untold(": it has begun a session without an id"));
     };
     if id.is_empty() || id.len() > ACP_SESSION_ID_MAX {
         return Err(untold(format!(": its session's id has not 1 to {ACP_SESSION_ID_MAX} bytes")));
     }
     let modes = Modes::of(&made);
-    let mode = modes.asking(errand.setup.mode.as_deref()).map_err(untold)?;
+    let mode = modes.asking(run.setup.mode.as_deref()).map_err(untold)?;
     if let Some(mode) = &mode {
         wire.ask(mode.method(), mode.params(&id)).await?.map_err(|it| it.untold(mode.method()))?;
     }
-    if let Some((option, model)) = modes.model(errand.model.as_deref()) {
+    if let Some((option, model)) = modes.model(run.model.as_deref()) {
         let params = json!({ "sessionId": id, "configId": option, "value": model });
         wire.ask("session/set_config_option", params)
             .await?
@@ -224,10 +224,10 @@ async fn begin(wire: &mut Wire, errand: &Errand) -> Result<Session, Untold> {
     Ok(Session { id, mode, can })
 }
 
-/// Begins a session, or takes up the one that the errand goes on with; what the agent answers.
-async fn open(wire: &mut Wire, hello: &Value, errand: &Errand, can: &Can) -> Result<Value, Untold> {
-    let mut asked = json!({ "cwd": errand.folder, "mcpServers": [] });
-    let method = match &errand.goes_on {
+/// Begins a session, or takes up the one that the run goes on with; what the agent answers.
+async fn open(wire: &mut Wire, hello: &Value, run: &AcpRun, can: &Can) -> Result<Value, Untold> {
+    let mut asked = json!({ "cwd": run.folder, "mcpServers": [] });
+    let method = match &run.goes_on {
         None => "session/new",
         Some(_) if !can.load && !can.resume => {
             return Err(untold(
@@ -241,13 +241,13 @@ async fn open(wire: &mut Wire, hello: &Value, errand: &Errand, can: &Can) -> Res
     };
     let made = match wire.ask(method, asked.clone()).await? {
         Answer::Err(error) if error.code == SIGN_IN => {
-            sign_in(wire, hello, errand).await?;
+            sign_in(wire, hello, run).await?;
             wire.ask(method, asked).await?
         }
         answer => answer,
     };
-    match (made, &errand.goes_on) {
-        (Answer::Err(_), Some(id)) if can.list && is_forgotten(wire, &errand.folder, id).await? => {
+    match (made, &run.goes_on) {
+        (Answer::Err(_), Some(id)) if can.list && is_forgotten(wire, &run.folder, id).await? => {
             Err(untold(": it does not have the session any more, by its own list"))
         }
         (made, _) => made.map_err(|it| it.untold(method)),
@@ -285,13 +285,13 @@ fn hello() -> Value {
 }
 
 /// Signs in by the way that its entry names, or by a key that the agent has in its environment: neither needs a person.
-async fn sign_in(wire: &mut Wire, hello: &Value, errand: &Errand) -> Result<(), Untold> {
+async fn sign_in(wire: &mut Wire, hello: &Value, run: &AcpRun) -> Result<(), Untold> {
     let methods = hello["authMethods"].as_array().map(Vec::as_slice).unwrap_or_default();
     // Methods of the type `terminal` need a person at a terminal.
     let is_own = |it: &&Value| it.get("type").and_then(Value::as_str).is_none_or(|it| it == "agent");
     let ids: Vec<&str> = methods.iter().filter(is_own).filter_map(|it| it["id"].as_str()).collect();
     let is_by_key = |it: &&&str| it.contains("api-key") || it.contains("api_key") || it.contains("apikey");
-    let chosen = match errand.setup.sign_in.as_deref() {
+    let chosen = match run.setup.sign_in.as_deref() {
         Some(named) => ids.iter().find(|it| **it == named),
         None => ids.iter().find(is_by_key),
     };

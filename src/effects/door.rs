@@ -20,7 +20,7 @@ pub type OpenDoor = Arc<dyn Fn(&Task, Tier) -> io::Result<WorkersDoor> + Send + 
 #[derive(Debug)]
 pub struct WorkersDoor {
     /// How the worker reaches the door.
-    pub entrance: DoorSocket,
+    pub door_socket: DoorSocket,
     /// The worker's end of [`DoorSocket::Inherited`].
     pub socket: Option<Handle>,
     /// Variables that name the door to the worker.
@@ -33,8 +33,8 @@ pub struct WorkersDoor {
 
 impl WorkersDoor {
     /// Makes a door that `stop` closes.
-    pub fn new(entrance: DoorSocket, stop: CancellationToken, served: JoinHandle<()>) -> Self {
-        Self { entrance, socket: None, environment: Vec::new(), stop: stop.drop_guard(), served }
+    pub fn new(door_socket: DoorSocket, stop: CancellationToken, served: JoinHandle<()>) -> Self {
+        Self { door_socket, socket: None, environment: Vec::new(), stop: stop.drop_guard(), served }
     }
 
     /// Serves the messages that were sent before, and admits no further connection.
@@ -51,7 +51,7 @@ pub(super) fn show(draft: &mut Draft, door: &WorkersDoor, program: Option<&PathB
     for (name, value) in &door.environment {
         draft.environment.set(name, value).map_err(jail_refused)?;
     }
-    draft.entrance = Some(door.entrance.clone());
+    draft.door_socket = Some(door.door_socket.clone());
     // A program that has been replaced since is not shown; everything else works without it.
     let Some(place) = program.and_then(|path| find_place(path).ok()) else { return Ok(()) };
     let seen = |path: &std::path::Path| {

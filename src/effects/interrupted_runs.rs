@@ -18,7 +18,7 @@ use provost_domain::ScanReport;
 use provost_domain::artifact::shelf;
 use provost_jail::{Repositories, ResolvedPath, find_place};
 use provost_system as system;
-use provost_workspace::integrity_scan::{Entry, Ground, Survey};
+use provost_workspace::integrity_scan::{Entry, Ground, ScanFindings};
 
 /// The extension of the folder of such files.
 const LOOKS: &str = "looks";
@@ -50,7 +50,7 @@ impl Trace {
     pub(super) fn leave(
         copies: &Path,
         task: &TaskId,
-        (ground, before): (&Ground, &Survey),
+        (ground, before): (&Ground, &ScanFindings),
         repositories: &Repositories,
     ) -> io::Result<Self> {
         let closed = before.entries.iter().filter(|(_, entry)| entry.closed);
@@ -111,7 +111,7 @@ impl RunMark {
         let again = |place: ResolvedPath| find_place(place.path()).unwrap_or(place);
         let root = again(root);
         let ground = Ground { directory: again(directory), ..Ground::of_nothing(&root) };
-        let before = Survey { entries: closed.into_iter().collect(), ..Survey::default() };
+        let before = ScanFindings { entries: closed.into_iter().collect(), ..ScanFindings::default() };
         let later = ground.look_after(&before);
         let (findings, made) = put_out_of_force(&ground, &repositories, &later);
         let unknown = match (&made, &later.incomplete) {

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use provost_base::TaskId;
-use provost_base::limits::{HARVESTS_KEPT_DAYS, SESSIONS_KEPT_MAX};
+use provost_base::limits::{CHANGESETS_KEPT_DAYS, SESSIONS_KEPT_MAX};
 use provost_domain::artifact::shelf;
 use provost_jail::{ResolvedPath, find_place};
 use provost_system::{self as system, Ages};
@@ -119,7 +119,7 @@ impl KeptSessions {
             tracing::warn!(%err, "how old the homes of sessions are cannot be written down");
         }
         kept.sort_by_cached_key(|it| (ages.of(&name(it)), std::cmp::Reverse(it.0)));
-        let most = Duration::from_secs(HARVESTS_KEPT_DAYS * 24 * 60 * 60);
+        let most = Duration::from_secs(CHANGESETS_KEPT_DAYS * 24 * 60 * 60);
         let is_old = |it: &(SystemTime, PathBuf)| ages.of(&name(it)) >= most;
         let gone = kept.iter().enumerate().filter(|(number, it)| *number >= SESSIONS_KEPT_MAX || is_old(it));
         for (_, (_, path)) in gone {

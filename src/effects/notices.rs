@@ -13,7 +13,7 @@ mod chat;
 mod ntfy;
 mod push;
 mod queue;
-mod told;
+mod notice_text;
 mod webhook;
 
 use std::collections::{BTreeMap, HashMap};
@@ -37,7 +37,7 @@ use provost_vault::{Delivery, Vault};
 pub use push::{Agreed, NO_SUBJECT, PushSending, Recipient, ServerKey, seal, seal_with};
 use push::{Unsent, send};
 use queue::Queue;
-use told::Told;
+use notice_text::NoticeText;
 pub use webhook::signatures as webhook_signatures;
 
 /// The kind of service behind an address.
@@ -392,7 +392,7 @@ impl Notices {
         id: &str,
     ) -> Result<OutwardAnswer, String> {
         let base = address.link.clone().or_else(|| (self.0.parts.page)());
-        let told = Told::of(notice, repository, base.as_deref());
+        let told = NoticeText::of(notice, repository, base.as_deref());
         let (vault, from) = (self.0.parts.vault.clone(), address.clone());
         let read = tokio::task::spawn_blocking(move || secrets(&vault, &from)).await;
         let (to, keys) = read.map_err(|_| "its secrets could not be read".to_owned())??;

@@ -7,7 +7,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::acp::{self, Errand};
+use super::acp::{self, AcpRun};
 use super::agent_run::{self, RunFolders, WriteTree};
 use super::door::{self, OpenDoor, WorkersDoor};
 use super::engine_handle::now;
@@ -94,7 +94,7 @@ pub(super) struct Prepared {
 #[derive(Clone, Debug)]
 pub(super) enum Speech {
     Mcp(Call),
-    Acp(Errand),
+    Acp(AcpRun),
 }
 
 impl Speech {
@@ -106,7 +106,7 @@ impl Speech {
         (folders, model, session): ((String, String), Option<&str>, Option<&SessionLease>),
     ) -> Option<Self> {
         let mcp = Call::of(profile, task, limit, model).map(Self::Mcp);
-        mcp.or_else(|| Errand::of(profile, task, folders, (model, session)).map(Self::Acp))
+        mcp.or_else(|| AcpRun::of(profile, task, folders, (model, session)).map(Self::Acp))
     }
 
     /// Returns the name of such a worker in the errors of its runs.

@@ -19,13 +19,13 @@ use provost_base::later::{self, GitHooks};
 use provost_base::limits::{REPOSITORIES_MAX, TRACKED_LEVELS_MAX, UNSHARE_LOOKS_MAX};
 use provost_domain::{Failure, Tier};
 use provost_jail::{
-    Draft, Git, Guard, Missing, Profile, Repositories, RepositoryParts, ResolvedPath, is_repository_name,
+    Draft, Git, ReadOnlyPath, Missing, Profile, Repositories, RepositoryParts, ResolvedPath, is_repository_name,
 };
 use provost_workspace::integrity_scan::Ground;
 
 /// The guards for the jail, and the workspace as it was.
 pub(super) struct ReadOnlyPaths {
-    guards: Vec<Guard>,
+    guards: Vec<ReadOnlyPath>,
     /// Local sockets in the part of the workspace that the worker sees.
     sockets: Vec<PathBuf>,
     /// Folders in that part that cannot be listed, in which there may be more sockets.
@@ -154,7 +154,7 @@ fn guard_repositories(
     root: &ResolvedPath,
     directory: &ResolvedPath,
     seeker: &mut Seeker<'_>,
-) -> Result<(BTreeSet<PathBuf>, Vec<Guard>), Failure> {
+) -> Result<(BTreeSet<PathBuf>, Vec<ReadOnlyPath>), Failure> {
     let mut guards = Vec::new();
     let known: BTreeSet<PathBuf> = before.repositories().collect();
     if known.contains(directory.path()) || is_in_a_repository(root, directory) {
@@ -188,7 +188,7 @@ fn guard_what_others_name(
     root: &ResolvedPath,
     directory: &ResolvedPath,
     seeker: &mut Seeker<'_>,
-) -> Result<Vec<Guard>, Failure> {
+) -> Result<Vec<ReadOnlyPath>, Failure> {
     let mut guards = Vec::new();
     let all = around.repositories.iter().filter_map(|path| std::str::from_utf8(path).ok());
     for path in all.filter(|path| *path != ".git") {
@@ -205,7 +205,7 @@ fn guard_submodules(
     known: &BTreeSet<PathBuf>,
     root: &ResolvedPath,
     directory: &ResolvedPath,
-    guards: &mut Vec<Guard>,
+    guards: &mut Vec<ReadOnlyPath>,
 ) -> Result<(), Failure> {
     let own = root.path().ancestors().find(|at| has_repository(at));
     let inner = known
@@ -305,7 +305,7 @@ fn guards_of(
     named: &Named,
     root: &ResolvedPath,
     directory: &ResolvedPath,
-) -> Result<(Vec<Guard>, BTreeSet<Vec<u8>>), Failure> {
+) -> Result<(Vec<ReadOnlyPath>, BTreeSet<Vec<u8>>), Failure> {
     let (mut guards, mut protected) = (Vec::new(), BTreeSet::new());
     for (path, missing) in named {
         // Paths elsewhere are out of a worker's reach.
@@ -402,12 +402,12 @@ fn way_out_of(before: &Before, root: &Path) -> String {
     left().unwrap_or_default() + ELSE
 }
 
-fn guard(below: &Path, missing: Missing) -> Result<Guard, Failure> {
+fn guard(below: &Path, missing: Missing) -> Result<ReadOnlyPath, Failure> {
     let refused = |why: String| jail_refused(format!("{below:?} is to be protected and cannot be: it {why}"));
     let text = below.to_str().ok_or_else(|| refused("is not text".into()))?;
     let path = RepoPath::parse(text).map_err(|err| refused(err.to_string()))?;
     if path.as_str() != text {
         return Err(refused(format!("would be taken for {:?}; give it another name", path.as_str())));
     }
-    Ok(Guard { path, missing })
+    Ok(ReadOnlyPath { path, missing })
 }

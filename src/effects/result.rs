@@ -193,13 +193,13 @@ pub(super) fn with_artifacts(mut outcome: Outcome, harvest: &Changeset, task: &T
         let (artifact, (added, removed)) = (&it.artifact, it.lines);
         json!({ "id": artifact.id, "type": artifact.kind, "path": artifact.path, "added": added, "removed": removed })
     };
-    let named = harvest.gathered.iter().take(CHANGED_FILES_NAMED_MAX);
+    let named = harvest.collected.iter().take(CHANGED_FILES_NAMED_MAX);
     members.insert("artifacts".into(), named.map(row).collect());
-    let more = harvest.gathered.len().saturating_sub(CHANGED_FILES_NAMED_MAX);
+    let more = harvest.collected.len().saturating_sub(CHANGED_FILES_NAMED_MAX);
     if more > 0 {
         members.insert("more_artifacts".into(), more.into());
     }
-    if !harvest.gathered.is_empty() {
+    if !harvest.collected.is_empty() {
         members.insert("apply".into(), json!(task_command("apply", task.as_str(), "")));
     }
     if !harvest.left_out.is_empty() {
@@ -255,7 +255,7 @@ pub(super) fn in_part(outcome: Outcome, harvest: &Changeset) -> Outcome {
     if outcome.failure.is_some() || outcome.status != Status::Completed {
         return outcome;
     }
-    let files = harvest.gathered.len();
+    let files = harvest.collected.len();
     let in_part = || format!("only a part of what it has changed is kept, {files} files of it").into();
     let why = harvest.beyond.clone().unwrap_or_else(in_part);
     let report = Report { summary: format!("{why}. {}", outcome.report.summary).into(), ..outcome.report };
@@ -264,8 +264,8 @@ pub(super) fn in_part(outcome: Outcome, harvest: &Changeset) -> Outcome {
 
 /// Returns the numbers of a run's kept changes for the task's record; `None` if none were kept.
 pub(super) fn changes_of(harvest: &Changeset) -> Option<TaskChanges> {
-    let files = u32::try_from(harvest.gathered.len()).unwrap_or(u32::MAX);
-    let sum = |of: fn(&CollectedArtifact) -> u64| harvest.gathered.iter().map(of).sum();
+    let files = u32::try_from(harvest.collected.len()).unwrap_or(u32::MAX);
+    let sum = |of: fn(&CollectedArtifact) -> u64| harvest.collected.iter().map(of).sum();
     let (added, removed) = (sum(|it| it.lines.0), sum(|it| it.lines.1));
     (files > 0).then(|| TaskChanges { files, added, removed, ..TaskChanges::default() })
 }

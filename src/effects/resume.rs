@@ -71,7 +71,7 @@ async fn remains(workers: &Workers, task: &Task, profile: &Profile) -> Option<Ch
     let why = match found {
         Some((place, made)) => format!(
             "what it had changed is not among the artifacts: the private copy in which it worked is at {}, as it was then, \
-             and is removed after {HARVESTS_KEPT_DAYS} days; run nothing in it and open it in no editor, and compare it from the \
+             and is removed after {CHANGESETS_KEPT_DAYS} days; run nothing in it and open it in no editor, and compare it from the \
              workspace (git diff --no-index){made}",
             place.display()
         ),

@@ -17,7 +17,7 @@ use provost_domain::{FileChange, Finding, FindingKind, ScanReport};
 use provost_jail::Repositories;
 #[cfg(windows)]
 use provost_workspace::integrity_scan::Unshared;
-use provost_workspace::integrity_scan::{Entry, Ground, Survey};
+use provost_workspace::integrity_scan::{Entry, Ground, ScanFindings};
 use provost_workspace::path_text::{of_path, shown};
 #[cfg(not(windows))]
 use provost_workspace::unshare::Unshared;
@@ -26,7 +26,7 @@ use provost_workspace::unshare::Unshared;
 #[derive(Debug)]
 pub(super) struct Before {
     ground: Ground,
-    survey: Survey,
+    findings: ScanFindings,
     repositories: Option<Repositories>,
     trace: Option<Trace>,
 }
@@ -42,7 +42,7 @@ pub(super) struct Compared {
 impl Before {
     /// Scans the workspace before a run.
     pub(super) fn look(ground: Ground) -> Self {
-        Self { survey: ground.look(), ground, repositories: None, trace: None }
+        Self { findings: ground.look(), ground, repositories: None, trace: None }
     }
 
     /// Scans the workspace before an apply.
@@ -50,9 +50,9 @@ impl Before {
     /// # Errors
     /// The reason why not everything that counts was seen.
     pub(super) fn look_for_an_apply(ground: &Ground) -> Result<Self, String> {
-        let survey = ground.look_for_an_apply();
-        match &survey.incomplete {
-            None => Ok(Self { survey, ground: ground.clone(), repositories: None, trace: None }),
+        let findings = ground.look_for_an_apply();
+        match &findings.incomplete {
+            None => Ok(Self { findings, ground: ground.clone(), repositories: None, trace: None }),
             Some(why) => {
                 Err(format!("{why}, so it is not known what of its files runs outside of every jail"))
             }
@@ -63,7 +63,7 @@ impl Before {
     #[cfg(unix)]
     pub(super) fn repositories(&self) -> impl Iterator<Item = PathBuf> {
         use std::os::unix::ffi::OsStrExt as _;
-        let all = self.survey.repositories.iter();
+        let all = self.findings.repositories.iter();
         all.map(|path| self.ground.root.path().join(std::ffi::OsStr::from_bytes(path)))
     }
 
@@ -75,41 +75,41 @@ impl Before {
 
     /// Returns local sockets, from the workspace.
     pub(super) fn sockets(&self) -> impl Iterator<Item = &[u8]> {
-        let sockets = self.survey.entries.iter().filter(|(_, entry)| entry.socket);
+        let sockets = self.findings.entries.iter().filter(|(_, entry)| entry.socket);
         sockets.map(|(path, _)| path.as_slice())
     }
 
     /// Returns folders that could not be looked into, from the workspace.
     pub(super) fn shut(&self) -> impl Iterator<Item = &[u8]> {
-        let shut = self.survey.entries.iter().filter(|(_, entry)| entry.closed);
+        let shut = self.findings.entries.iter().filter(|(_, entry)| entry.closed);
         shut.map(|(path, _)| path.as_slice())
     }
 
     /// Returns the settings that a worker must not change, as paths from the workspace. A path that is no text
     /// cannot be held by a mount, and its change is reported instead.
     pub(super) fn held(&self) -> impl Iterator<Item = &str> {
-        self.survey.held.iter().filter_map(|path| std::str::from_utf8(path).ok())
+        self.findings.held.iter().filter_map(|path| std::str::from_utf8(path).ok())
     }
 
     /// Returns settings files, from the workspace.
     pub(super) fn settings(&self) -> impl Iterator<Item = &[u8]> {
-        let settings = self.survey.entries.iter().filter(|(_, it)| it.kind == Some(FindingKind::Setting));
+        let settings = self.findings.entries.iter().filter(|(_, it)| it.kind == Some(FindingKind::Setting));
         settings.map(|(path, _)| path.as_slice())
     }
 
     /// Returns links among settings, from the workspace.
     pub(super) fn links(&self) -> impl Iterator<Item = &[u8]> {
-        self.survey.links.iter().map(Vec::as_slice)
+        self.findings.links.iter().map(Vec::as_slice)
     }
 
     /// Returns the reason why not everything was seen; `None` if everything was.
     pub(super) fn incomplete(&self) -> Option<&str> {
-        self.survey.incomplete.as_deref()
+        self.findings.incomplete.as_deref()
     }
 
     /// Returns the folder in which the scan stopped at its bound, from the workspace.
     pub(super) fn stopped_at(&self) -> Option<&str> {
-        self.survey.stopped_at.as_deref().and_then(|path| std::str::from_utf8(path).ok())
+        self.findings.stopped_at.as_deref().and_then(|path| std::str::from_utf8(path).ok())
     }
 
     /// Makes sure that no file is shared with a path outside.
@@ -117,20 +117,20 @@ impl Before {
     /// # Errors
     /// The reason why that is impossible.
     pub(super) fn unshare(&self, mounts: bool, held: &BTreeSet<String>) -> Result<Unshared, String> {
-        self.ground.unshare(&self.survey, mounts, held)
+        self.ground.unshare(&self.findings, mounts, held)
     }
 
     /// Sets the repositories that may exist after the run, if the scan has seen all that exist.
     pub(super) fn expect(&mut self, repositories: Repositories) -> Option<Repositories> {
-        self.repositories = Some(repositories).filter(|_| self.survey.incomplete.is_none());
+        self.repositories = Some(repositories).filter(|_| self.findings.incomplete.is_none());
         self.repositories.clone()
     }
 
     /// Scans again and returns the differences. Repositories that were made against the rule are set aside.
     pub(super) fn compare(&self) -> Compared {
-        let later = self.ground.look_after(&self.survey);
-        let mut report = report(&self.survey, &later);
-        self.ground.remove_pipes(&self.survey, &later);
+        let later = self.ground.look_after(&self.findings);
+        let mut report = report(&self.findings, &later);
+        self.ground.remove_pipes(&self.findings, &later);
         let known = self.repositories.as_ref();
         let (more, made) =
             known.map(|known| put_out_of_force(&self.ground, known, &later)).unwrap_or_default();
@@ -152,7 +152,7 @@ impl Before {
     /// The file cannot be written.
     pub(super) fn leave_a_trace(&mut self, copies: &Path, task: &TaskId) -> io::Result<()> {
         if let Some(known) = &self.repositories {
-            self.trace = Some(Trace::leave(copies, task, (&self.ground, &self.survey), known)?);
+            self.trace = Some(Trace::leave(copies, task, (&self.ground, &self.findings), known)?);
         }
         Ok(())
     }
@@ -170,7 +170,7 @@ impl Before {
 pub(super) fn put_out_of_force(
     ground: &Ground,
     known: &Repositories,
-    later: &Survey,
+    later: &ScanFindings,
 ) -> (Vec<Finding>, Option<String>) {
     let (mut findings, mut named, mut more) = (Vec::new(), Vec::new(), 0);
     let mut made = ground.one_more(known, later);
@@ -200,7 +200,7 @@ pub(super) fn put_out_of_force(
     (findings, (!named.is_empty()).then(|| named.join("; ") + &rest))
 }
 
-fn report(before: &Survey, after: &Survey) -> ScanReport {
+fn report(before: &ScanFindings, after: &ScanFindings) -> ScanReport {
     let mut findings = Vec::new();
     let mut unknown = before.incomplete.clone().or_else(|| after.incomplete.clone());
     for (path, entry) in &after.entries {

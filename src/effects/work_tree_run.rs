@@ -169,7 +169,7 @@ fn commit(tree: &WorkTree, changes: &Changeset, by: &By<'_>, withhold: &Withhold
     } else {
         let held = withhold(&tree.path, changes);
         let is_held = |path: &str| held.iter().any(|(it, _)| it == path);
-        let files = changes.gathered.iter().filter(|it| !is_held(&it.artifact.path)).filter_map(|it| {
+        let files = changes.collected.iter().filter(|it| !is_held(&it.artifact.path)).filter_map(|it| {
             let content = match (&it.bytes, &*it.artifact.kind) {
                 (_, "delete") => None,
                 (Some(bytes), _) => Some(bytes.clone()),
@@ -199,7 +199,7 @@ fn commit(tree: &WorkTree, changes: &Changeset, by: &By<'_>, withhold: &Withhold
         tracing::warn!(why, tree = %tree.path.display(), "it is not known what a run's own rules hide from git");
         Vec::new()
     });
-    let is_empty = changes.gathered.is_empty() && changes.left_out.is_empty() && !changes.incomplete;
+    let is_empty = changes.collected.is_empty() && changes.left_out.is_empty() && !changes.incomplete;
     if is_empty && outcome.failed.is_none() && outcome.commit.is_none() {
         match tree.let_go(by.agent.as_str(), by.task.as_str()) {
             Ok(false) => {}

@@ -117,8 +117,8 @@ impl Envelope {
 pub struct Engine {
     queue: Arc<SyncSender<Envelope>>,
     events: Live,
-    board: Arc<EmptyQueues>,
-    letterboxes: Arc<InboxIndex>,
+    empty_queues: Arc<EmptyQueues>,
+    inbox_index: Arc<InboxIndex>,
     repeats: Arc<Repeats>,
     messages: Arc<MessageQueue>,
     turns: Arc<Turns>,
@@ -179,9 +179,9 @@ pub fn start_checking(
     let others = Others::of((loaded.daemon, loaded.head), of_store, woken, check);
     let events = Live::behind(store.journal_head().seq);
     let (owe, effects) = mpsc::unbounded_channel();
-    let board = Arc::new(EmptyQueues::default());
-    let letterboxes = Arc::new(InboxIndex::default());
-    letterboxes.load(core.state());
+    let empty_queues = Arc::new(EmptyQueues::default());
+    let inbox_index = Arc::new(InboxIndex::default());
+    inbox_index.load(core.state());
     let repeats = Arc::new(Repeats::default());
     repeats.open(!store.waits_for_disk());
     let (received, messages) = (Arc::new(AtomicBool::new(false)), Arc::new(MessageQueue::default()));
@@ -195,8 +195,8 @@ pub fn start_checking(
         events.teller(),
         owe,
         (
-            board.clone(),
-            letterboxes.clone(),
+            empty_queues.clone(),
+            inbox_index.clone(),
             repeats.clone(),
             messages.clone(),
             received.clone(),
@@ -209,8 +209,8 @@ pub fn start_checking(
     let engine = Engine {
         queue,
         events,
-        board,
-        letterboxes,
+        empty_queues,
+        inbox_index,
         repeats,
         messages: messages.clone(),
         turns: turns.clone(),
@@ -474,13 +474,13 @@ impl Engine {
     }
 
     /// Returns the empty queues, which doors read without asking the engine.
-    pub fn board(&self) -> &EmptyQueues {
-        &self.board
+    pub fn empty_queues(&self) -> &EmptyQueues {
+        &self.empty_queues
     }
 
     /// Returns the newest number in every inbox of the broker.
-    pub fn letterboxes(&self) -> &InboxIndex {
-        &self.letterboxes
+    pub fn inbox_index(&self) -> &InboxIndex {
+        &self.inbox_index
     }
 
     /// Checks whether a token reserves a name, so that this proof alone does not suffice for it.

@@ -88,8 +88,8 @@ pub(super) struct Worker {
     retention: Retention,
     events: Teller,
     effects: mpsc::UnboundedSender<(EffectId, Effect)>,
-    board: Arc<EmptyQueues>,
-    letterboxes: Arc<InboxIndex>,
+    empty_queues: Arc<EmptyQueues>,
+    inbox_index: Arc<InboxIndex>,
     repeats: Arc<Repeats>,
     /// When the waiting repeats have to be recorded.
     repeats_due: Option<Instant>,
@@ -137,7 +137,7 @@ impl Worker {
         retention: Retention,
         events: Teller,
         effects: mpsc::UnboundedSender<(EffectId, Effect)>,
-        (board, letterboxes, repeats, messages, received, tokens, trouble, measures): Boards,
+        (empty_queues, inbox_index, repeats, messages, received, tokens, trouble, measures): Boards,
     ) -> Self {
         let now = clock.now();
         let mut worker = Self {
@@ -150,8 +150,8 @@ impl Worker {
             retention,
             events,
             effects,
-            board,
-            letterboxes,
+            empty_queues,
+            inbox_index,
             repeats,
             repeats_due: None,
             repeated: Vec::new(),
@@ -235,7 +235,7 @@ impl Worker {
             Envelope::SetSettings(settings) => {
                 self.core.set_settings(*settings);
                 self.tokens.replace(self.core.state());
-                self.board.forget_all();
+                self.empty_queues.forget_all();
             }
             Envelope::SetCodeOwners(owners) => self.core.set_code_owners(owners),
             Envelope::Stop => {
@@ -283,7 +283,7 @@ impl Worker {
             && let Ok(Answer::Done(Reply::Collected(collected))) = &answer
             && collected.mail.is_none()
         {
-            self.board.empty(who.agent(), self.now);
+            self.empty_queues.empty(who.agent(), self.now);
         }
         answer
     }
@@ -307,7 +307,7 @@ impl Worker {
             Given::Mail(seq) => {
                 // If it was given up or withdrawn meanwhile, it needs nothing more.
                 let _ = self.apply(who, SettleMail { seq, delivered: false }.into(), Facts::default());
-                self.board.arrived(who.agent());
+                self.empty_queues.arrived(who.agent());
             }
             Given::Lock(at, fence) => {
                 let release = ReleaseLock { at, fence: Some(fence), force: false };
@@ -404,8 +404,8 @@ impl Worker {
     fn follow_changes(&mut self, changes: &[Change]) {
         for change in changes {
             match change {
-                Change::PutMail(mail) => self.board.arrived(&mail.to),
-                Change::CarryMail(agent, _, None) => self.board.arrived(agent),
+                Change::PutMail(mail) => self.empty_queues.arrived(&mail.to),
+                Change::CarryMail(agent, _, None) => self.empty_queues.arrived(agent),
                 // An inbox is emptied in small portions.
                 Change::Post(PostChange::DropMailbox(slug)) => {
                     self.prune_on = true;
@@ -465,7 +465,7 @@ impl Worker {
                 self.lost = Some(Lost { why: why.into(), begins_again: false });
             }
         }
-        self.board.forget_all();
+        self.empty_queues.forget_all();
         self.break_off(why, err);
     }
 

@@ -22,7 +22,7 @@ use tokio::sync::watch;
 
 use super::output::{Page, Stream};
 use provost_base::limits::{
-    CONVERSATION_BYTES_MAX, CONVERSATIONS_BYTES_MAX, CONVERSATIONS_TURNS_MAX, HARVESTS_KEPT_DAYS,
+    CONVERSATION_BYTES_MAX, CONVERSATIONS_BYTES_MAX, CONVERSATIONS_TURNS_MAX, CHANGESETS_KEPT_DAYS,
     STREAM_LINE_BYTES_MAX, TURN_KEPT_BYTES_MAX, TURN_ROUGH_BYTES_MAX,
 };
 use provost_base::{AgentId, Digest, TaskId};
@@ -157,7 +157,7 @@ impl Conversations {
         }
         turns.retain(|it| it.path != newest);
         turns.sort_by_cached_key(|it| (ages.of(&self.name_of(&it.path)), std::cmp::Reverse(it.changed)));
-        let most = Duration::from_secs(HARVESTS_KEPT_DAYS * 24 * 60 * 60);
+        let most = Duration::from_secs(CHANGESETS_KEPT_DAYS * 24 * 60 * 60);
         let length = fs::metadata(newest).map_or(0, |it| it.len());
         let (mut all, mut of_session) = (length, HashMap::new());
         of_session.insert(newest.parent().map(Path::to_owned), length);

@@ -288,7 +288,7 @@ pub async fn launch_with(
 
 fn descriptors(plan: &Plan, handed: &Handed) -> Result<(Vec<Handle>, Vec<HandedOver>), SetupError> {
     let failed = |e: std::io::Error| SetupError::new(Step::Input, e);
-    if (plan.entrance == Some(DoorSocket::Inherited)) != handed.door.is_some() {
+    if (plan.door_socket == Some(DoorSocket::Inherited)) != handed.door.is_some() {
         return Err(failed(std::io::Error::other("the plan and the inherited descriptors do not match")));
     }
     let inputs = [handed.input.is_some(), handed.stdin.is_some(), handed.stdio.is_some()];

@@ -30,7 +30,7 @@ mod control;
 mod conversations;
 mod environment;
 mod file;
-mod guards;
+mod read_only;
 mod home;
 mod job;
 #[cfg(target_os = "linux")]
@@ -60,7 +60,7 @@ pub use child::{become_subreaper, harden_daemon, main_if_asked, sweep_orphans};
 pub use control::{SetupError, Step};
 pub use conversations::{Conversations, SessionTurn, TurnKeeper};
 pub use environment::{Environment, EnvironmentRefused};
-pub use guards::{Git, Guard, Missing, PLACEHOLDER_MTIME};
+pub use read_only::{Git, ReadOnlyPath, Missing, PLACEHOLDER_MTIME};
 pub use home::HomeFile;
 pub use job::{
     JobLimits, OPEN_IN_JOB, command_line, environment_block, folder_descriptor, folder_identity,

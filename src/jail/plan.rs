@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::bounds::Limits;
 use super::control::Step;
 use super::environment::Environment;
-use super::guards::{Git, Guard, MASKED, Missing};
+use super::read_only::{Git, ReadOnlyPath, MASKED, Missing};
 use super::home::HomeFile;
 use super::layer::Layer;
 use super::repositories::Repositories;
@@ -101,7 +101,7 @@ pub struct Draft {
     /// Directories and files that the worker may read in addition to the system's.
     pub read_only: Vec<ResolvedPath>,
     /// Paths beneath each of `writable` that stay read-only, in addition to git's and the agents' settings.
-    pub guards: Vec<Guard>,
+    pub guards: Vec<ReadOnlyPath>,
     /// Whether `writable` is a copy, in which no program of the host looks for its settings.
     pub is_copy: bool,
     /// The worker's access to the repositories at the top of `writable`.
@@ -129,7 +129,7 @@ pub struct Draft {
     /// The worker's limits.
     pub limits: Limits,
     /// The worker's way to the daemon; `None` if it has none.
-    pub entrance: Option<DoorSocket>,
+    pub door_socket: Option<DoorSocket>,
 }
 
 impl Draft {
@@ -155,7 +155,7 @@ impl Draft {
             kept_home: None,
             tier: Tier::Ns,
             limits: Limits::default(),
-            entrance: None,
+            door_socket: None,
         }
     }
 
@@ -185,7 +185,7 @@ impl Draft {
         if self.args.iter().any(|arg| arg.contains('\0')) {
             return Err(PlanRefused::Argument);
         }
-        if self.tier != Tier::Ns && matches!(self.entrance, Some(DoorSocket::Mounted(_))) {
+        if self.tier != Tier::Ns && matches!(self.door_socket, Some(DoorSocket::Mounted(_))) {
             return Err(PlanRefused::Entrance);
         }
         if self.kept_home.is_some() && (self.tier != Tier::Ns || !self.home_files.is_empty()) {
@@ -221,7 +221,7 @@ impl Draft {
             kept_home: self.kept_home,
             tier: self.tier,
             limits: self.limits,
-            entrance: self.entrance,
+            door_socket: self.door_socket,
             fail_at: None,
             without: Vec::new(),
         })
@@ -285,7 +285,7 @@ impl Draft {
         let is_file = |path: &str| self.is_copy && path.starts_with("opencode.json");
         let kind = |path: &str| if is_file(path) { Missing::File } else { Missing::Directory };
         let settings = later::stood_in_for(self.hooks).map(|path| (path, kind(path)));
-        let usual: Vec<(&str, Missing)> = self.git.guards().iter().copied().chain(settings).collect();
+        let usual: Vec<(&str, Missing)> = self.git.read_only().iter().copied().chain(settings).collect();
         let mut guards: Vec<(PathBuf, Missing)> = Vec::new();
         for root in self.writable.iter().map(ResolvedPath::path) {
             guards.extend(usual.iter().map(|(path, missing)| (root.join(path), *missing)));
@@ -415,7 +415,7 @@ pub struct Plan {
     pub(super) kept_home: Option<ResolvedPath>,
     pub(super) tier: Tier,
     pub(super) limits: Limits,
-    pub(super) entrance: Option<DoorSocket>,
+    pub(super) door_socket: Option<DoorSocket>,
     pub(super) fail_at: Option<Step>,
     /// Always empty outside of the tests; see [`Layer`].
     #[serde(default)]
@@ -584,7 +584,7 @@ impl Plan {
     }
 
     fn describe_entrance(&self) -> &'static str {
-        match self.entrance {
+        match self.door_socket {
             None => "none",
             Some(DoorSocket::Mounted(_)) => "a socket made for its run, at /run/provost/worker.sock",
             Some(DoorSocket::Inherited) => "a connected socket made for its run, inherited",

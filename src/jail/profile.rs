@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use super::guards::Git;
+use super::read_only::Git;
 use super::transcript::Reader;
 use provost_base::{AgentId, Digest, Json, RepoPath, Ttl};
 

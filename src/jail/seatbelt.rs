@@ -13,7 +13,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use super::guards::Git;
+use super::read_only::Git;
 use super::plan::{Network, Plan};
 
 /// The promises of tier `ll` that Seatbelt does not keep, for people who run workers on a Mac.

@@ -64,8 +64,8 @@ impl Provost {
         patience: Duration,
     ) -> Result<InboxPage, Refusal> {
         let until = Instant::now() + patience;
-        let slot = self.engine().board().slot(who.agent());
-        let letterbox = self.engine().letterboxes().at(&slug(who.agent().as_str()));
+        let slot = self.engine().empty_queues().slot(who.agent());
+        let letterbox = self.engine().inbox_index().at(&slug(who.agent().as_str()));
         loop {
             // Both signals are armed before the inbox is read, so that no arrival in between is missed.
             let mut mail = std::pin::pin!(slot.arrived.notified());
@@ -87,7 +87,7 @@ impl Provost {
     async fn page_of(&self, who: &Principal, seen: Seen, limit: usize) -> Result<InboxPage, Refusal> {
         let name = slug(who.agent().as_str());
         let letters = Letters::In(name.clone(), seen.posts);
-        let letters = match self.engine().letterboxes().newest(&name) > seen.posts {
+        let letters = match self.engine().inbox_index().newest(&name) > seen.posts {
             true => self.letters_at_most(limit, letters, POLL_BYTES_MAX / 4).await?,
             false => Vec::new(),
         };
@@ -109,7 +109,7 @@ impl Provost {
             }
             news.push(next);
         }
-        let left = !mail.is_empty() || self.engine().letterboxes().newest(&name) > last;
+        let left = !mail.is_empty() || self.engine().inbox_index().newest(&name) > last;
         let more = left && !news.is_empty();
         Ok(InboxPage { news, more })
     }

@@ -28,7 +28,7 @@ impl Provost {
         alive: bool,
         hold: Duration,
     ) -> Result<Option<Arc<Mail>>, Refusal> {
-        let slot = self.engine().board().slot(who.agent());
+        let slot = self.engine().empty_queues().slot(who.agent());
         let until = Instant::now() + hold;
         let mut alive = alive;
         loop {
@@ -52,7 +52,7 @@ impl Provost {
     /// # Errors
     /// A [`Refusal`].
     pub async fn take_work(&self, who: &Principal, patience: Duration) -> Result<Option<Arc<Mail>>, Refusal> {
-        let slot = self.engine().board().slot(who.agent());
+        let slot = self.engine().empty_queues().slot(who.agent());
         let until = Instant::now() + patience;
         self.give_a_sign_of_life(who).await?;
         loop {

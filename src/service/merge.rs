@@ -7,8 +7,8 @@
 
 mod check;
 mod compare;
-mod gather;
-mod order;
+mod merge_facts;
+mod merge_order;
 mod owner;
 mod preview;
 mod run;

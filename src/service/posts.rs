@@ -73,13 +73,13 @@ impl Provost {
 
     /// Checks whether an inbox is known to have no newer message, without asking the store.
     fn has_nothing(&self, which: &Letters) -> bool {
-        matches!(which, Letters::In(slug, after) if self.engine().letterboxes().newest(slug) <= *after)
+        matches!(which, Letters::In(slug, after) if self.engine().inbox_index().newest(slug) <= *after)
     }
 
     /// Waits until an inbox has a message after this number, or `patience` is over.
     pub async fn letter_after(&self, slug: &Slug, after: PostSeq, patience: Duration) {
         let until = tokio::time::Instant::now() + patience;
-        let letterbox = self.engine().letterboxes().at(slug);
+        let letterbox = self.engine().inbox_index().at(slug);
         loop {
             let arrived = letterbox.arrived.notified();
             tokio::pin!(arrived);

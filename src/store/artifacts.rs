@@ -13,7 +13,7 @@ use std::time::{Duration, SystemTime};
 use serde::{Deserialize, Serialize};
 
 use super::{SharedArtifacts, StoreError};
-use provost_base::limits::{ANSWER_BYTES_MAX, CHANGED_BYTES_MAX, HARVESTS_KEPT_DAYS, HARVESTS_KEPT_MAX};
+use provost_base::limits::{ANSWER_BYTES_MAX, CHANGED_BYTES_MAX, CHANGESETS_KEPT_DAYS, CHANGESETS_KEPT_MAX};
 use provost_base::{HostId, TaskId};
 use provost_domain::artifact::{place_of, shelf};
 use provost_domain::{Artifact, Changeset, StoredChangeset};
@@ -50,7 +50,7 @@ pub struct Keeping {
 
 impl Default for Keeping {
     fn default() -> Self {
-        Self { runs: HARVESTS_KEPT_MAX, days: HARVESTS_KEPT_DAYS }
+        Self { runs: CHANGESETS_KEPT_MAX, days: CHANGESETS_KEPT_DAYS }
     }
 }
 
@@ -174,7 +174,7 @@ impl Artifacts {
     }
 
     fn write(&self, half: &Path, task: &TaskId, harvest: &Changeset, answer: &str) -> Result<(), StoreError> {
-        for (number, gathered) in (1..).zip(&harvest.gathered) {
+        for (number, gathered) in (1..).zip(&harvest.collected) {
             for (content, ending) in [(&gathered.base, BASE), (&gathered.bytes, BYTES)] {
                 if let Some(content) = content {
                     write(&half.join(format!("{number}.{ending}")), content)?;
@@ -182,7 +182,7 @@ impl Artifacts {
             }
         }
         let kept = StoredChangeset {
-            artifacts: harvest.gathered.iter().map(|it| it.artifact.clone()).collect(),
+            artifacts: harvest.collected.iter().map(|it| it.artifact.clone()).collect(),
             left_out: harvest.left_out.clone(),
             incomplete: harvest.incomplete,
             answer: answer.into(),

@@ -300,7 +300,7 @@ pub(super) mod in_database {
     use std::path::Path;
 
     use super::Database;
-    pub(crate) use crate::postgres::Shelves;
+    pub(crate) use crate::postgres::SharedArtifactStore;
     pub(super) use crate::postgres::{
         accept_loss, hosts, join, loss, migrate, move_into, move_out, protection, take_out, upgrade,
     };
@@ -342,9 +342,9 @@ pub(super) mod in_database {
     type Signed = (Vec<u8>, Vec<u8>);
 
     /// Such a store cannot be opened.
-    pub(crate) struct Shelves(std::convert::Infallible);
+    pub(crate) struct SharedArtifactStore(std::convert::Infallible);
 
-    impl Shelves {
+    impl SharedArtifactStore {
         pub(crate) fn open(_: &Path, _: &Database) -> Result<Self, StoreError> {
             refused()
         }

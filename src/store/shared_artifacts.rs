@@ -33,7 +33,7 @@ pub struct SharedArtifacts {
 /// The connection, and when the last one failed: a reader does not wait for a database that is away.
 #[derive(Default)]
 struct Link {
-    open: Option<in_database::Shelves>,
+    open: Option<in_database::SharedArtifactStore>,
     failed: Option<Instant>,
 }
 
@@ -111,7 +111,7 @@ impl SharedArtifacts {
     /// these actions can be done twice.
     fn with<T>(
         &self,
-        work: impl Fn(&mut in_database::Shelves) -> Result<T, StoreError>,
+        work: impl Fn(&mut in_database::SharedArtifactStore) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         let mut link = self.link.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(open) = link.open.as_mut() {
@@ -123,7 +123,7 @@ impl SharedArtifacts {
         if link.failed.is_some_and(|at| at.elapsed() < AGAIN_AFTER) {
             return Err(StoreError::Away("it has not answered a moment ago".into()));
         }
-        let opened = in_database::Shelves::open(&self.state, &self.database);
+        let opened = in_database::SharedArtifactStore::open(&self.state, &self.database);
         let mut open = opened.inspect_err(|_| link.failed = Some(Instant::now()))?;
         let done = work(&mut open)?;
         *link = Link { open: Some(open), failed: None };

@@ -8,7 +8,7 @@ use tree_sitter::Parser;
 
 use super::canon::{DeclaredName, Role};
 use super::generated::Says;
-use super::known::Knowledge;
+use super::knowledge::Knowledge;
 use super::lang::{
     Dialect, c_grammar, c_mask, csharp, ecma, go, java, kotlin, kotlin_mask, php, php_known, python, ruby,
     ruby_known, rust, swift, swift_known, swift_mask,
@@ -91,7 +91,7 @@ const LANGUAGES: &[Row] = &[
         built_in: built_in::ECMA,
         typed: false,
         says_generated: generated::nothing,
-        known: known::ECMA,
+        known: knowledge::ECMA,
     },
     Row {
         language: Language::Tsx,
@@ -101,7 +101,7 @@ const LANGUAGES: &[Row] = &[
         built_in: built_in::ECMA,
         typed: false,
         says_generated: generated::nothing,
-        known: known::ECMA,
+        known: knowledge::ECMA,
     },
     Row {
         language: Language::JavaScript,
@@ -111,7 +111,7 @@ const LANGUAGES: &[Row] = &[
         built_in: built_in::ECMA,
         typed: false,
         says_generated: generated::nothing,
-        known: known::ECMA,
+        known: knowledge::ECMA,
     },
     Row {
         language: Language::Python,
@@ -121,7 +121,7 @@ const LANGUAGES: &[Row] = &[
         built_in: built_in::PYTHON,
         typed: false,
         says_generated: generated::nothing,
-        known: known::PYTHON,
+        known: knowledge::PYTHON,
     },
     Row {
         language: Language::Rust,
@@ -131,7 +131,7 @@ const LANGUAGES: &[Row] = &[
         built_in: built_in::RUST,
         typed: true,
         says_generated: generated::by_mark,
-        known: known::RUST,
+        known: knowledge::RUST,
     },
     Row {
         language: Language::Go,
@@ -141,7 +141,7 @@ const LANGUAGES: &[Row] = &[
         built_in: built_in::GO,
         typed: true,
         says_generated: generated::as_go_has_it,
-        known: known::GO,
+        known: knowledge::GO,
     },
     Row {
         language: Language::Java,
@@ -151,7 +151,7 @@ const LANGUAGES: &[Row] = &[
         built_in: built_in_jvm::JAVA,
         typed: true,
         says_generated: generated::in_any_comment,
-        known: known::JAVA,
+        known: knowledge::JAVA,
     },
     Row {
         language: Language::CSharp,
@@ -161,7 +161,7 @@ const LANGUAGES: &[Row] = &[
         built_in: built_in_jvm::CSHARP,
         typed: true,
         says_generated: generated::in_any_comment,
-        known: known::CSHARP,
+        known: knowledge::CSHARP,
     },
     Row {
         language: Language::Kotlin,
@@ -171,7 +171,7 @@ const LANGUAGES: &[Row] = &[
         built_in: built_in_jvm::KOTLIN,
         typed: true,
         says_generated: generated::in_any_comment,
-        known: known::KOTLIN,
+        known: knowledge::KOTLIN,
     },
     Row {
         language: Language::Ruby,
@@ -211,7 +211,7 @@ const LANGUAGES: &[Row] = &[
         built_in: built_in::C,
         typed: true,
         says_generated: generated::as_c_has_it,
-        known: known::C,
+        known: knowledge::C,
     },
     Row {
         language: Language::Cpp,
@@ -224,7 +224,7 @@ const LANGUAGES: &[Row] = &[
         built_in: built_in::CPP,
         typed: true,
         says_generated: generated::as_c_has_it,
-        known: known::CPP,
+        known: knowledge::CPP,
     },
     Row {
         language: Language::CHeader,
@@ -234,7 +234,7 @@ const LANGUAGES: &[Row] = &[
         built_in: built_in::CPP,
         typed: true,
         says_generated: generated::as_c_has_it,
-        known: known::C_HEADER,
+        known: knowledge::C_HEADER,
     },
 ];
 

@@ -19,12 +19,12 @@ use provost_base::limits::{STREAM_BYTES_MAX, STREAM_EVENTS_MAX, STREAM_READERS_M
 
 /// The frame that a reader gets when no event has come for a while.
 #[derive(Clone, Copy, Debug)]
-pub struct Pulse {
+pub struct KeepAlive {
     every: Duration,
     frame: &'static [u8],
 }
 
-impl Pulse {
+impl KeepAlive {
     /// Makes a pulse of comments, which readers ignore: they keep the connection open, and show whether the reader has gone.
     pub const fn comment(every: Duration) -> Self {
         Self { every, frame: b":\n\n" }
@@ -51,7 +51,7 @@ impl Readers {
     /// its time has passed since the last event, but never before the first one.
     ///
     /// `None` if there are as many readers as allowed.
-    pub fn enter(&self, pulse: Option<Pulse>) -> Option<(EventSender, EventStream)> {
+    pub fn enter(&self, pulse: Option<KeepAlive>) -> Option<(EventSender, EventStream)> {
         let place = Arc::clone(&self.0).try_acquire_owned().ok()?;
         let (sender, queue) = mpsc::channel(STREAM_EVENTS_MAX);
         let waiting = Arc::new(Waiting::default());
@@ -137,7 +137,7 @@ impl EventSender {
 pub struct EventStream {
     queue: mpsc::Receiver<Bytes>,
     waiting: Arc<Waiting>,
-    pulse: Option<Pulse>,
+    pulse: Option<KeepAlive>,
     /// The time since the last event.
     timer: Option<Pin<Box<Sleep>>>,
     _place: OwnedSemaphorePermit,
@@ -158,7 +158,7 @@ impl Body for EventStream {
 impl EventStream {
     /// Restarts the time of the pulse; returns its frame.
     fn rewind(&mut self) -> &'static [u8] {
-        let Some(Pulse { every, frame }) = self.pulse else { return b"" };
+        let Some(KeepAlive { every, frame }) = self.pulse else { return b"" };
         match &mut self.timer {
             Some(timer) => timer.as_mut().reset(Instant::now() + every),
             None => self.timer = Some(Box::pin(sleep(every))),

@@ -4,7 +4,7 @@
 use ratatui::style::Style;
 use ratatui::text::Span;
 
-use super::Look;
+use super::Theme;
 use super::text::{shown, wrapped};
 use provost_view::{DiffLine, LineMarks, Piece, pieces};
 
@@ -12,7 +12,7 @@ use provost_view::{DiffLine, LineMarks, Piece, pieces};
 pub(crate) fn drawn(
     line: &DiffLine,
     marks: Option<&LineMarks>,
-    look: Look,
+    look: Theme,
     columns: usize,
 ) -> Vec<Vec<Span<'static>>> {
     let base = look.difference(line.is);
@@ -41,7 +41,7 @@ pub(crate) fn drawn(
     wrapped(&text, columns).iter().map(in_style).collect()
 }
 
-fn style(piece: &Piece<'_>, base: Style, look: Look) -> Style {
+fn style(piece: &Piece<'_>, base: Style, look: Theme) -> Style {
     let style = piece.kind.map_or(base, |kind| base.patch(look.token(kind)));
     if piece.is_changed { look.changed(style) } else { style }
 }

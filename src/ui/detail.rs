@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
-use super::Look;
+use super::Theme;
 use super::ask::Both;
 use super::code::drawn;
-use super::look::sign;
+use super::theme::sign;
 use super::text::{clock, cut, one_line, padded, shown, time_left, took, width, wrapped};
 use provost_view::{Block, Cell, Command, DiffFile, Fact, LineMarks, Rows, Shown, Tone};
 
@@ -129,7 +129,7 @@ pub(crate) struct Detail {
 struct MadeFor {
     version: u64,
     columns: usize,
-    look: Look,
+    look: Theme,
     part: Part,
     second: Option<i64>,
 }
@@ -197,7 +197,7 @@ impl Detail {
     }
 
     /// Makes its lines for a width, unless they are up to date.
-    pub(crate) fn lay_out(&mut self, columns: usize, look: Look, now_ms: i64) {
+    pub(crate) fn lay_out(&mut self, columns: usize, look: Theme, now_ms: i64) {
         let second = self.counts_down().then(|| now_ms.div_euclid(1000));
         let made_for = MadeFor { version: self.version, columns, look, part: self.part, second };
         if self.made_for == Some(made_for) {
@@ -296,7 +296,7 @@ impl Detail {
 struct Lines {
     out: Vec<Line<'static>>,
     columns: usize,
-    look: Look,
+    look: Theme,
     now_ms: i64,
     program: String,
     long: Vec<(usize, usize, Vec<Line<'static>>)>,
@@ -464,7 +464,7 @@ pub(crate) fn for_repository(line: &str, program: &str) -> String {
 }
 
 /// Returns the text of a cell and its style; line ends stay.
-pub(crate) fn cell(it: &Cell, look: Look, now_ms: i64) -> (String, Style) {
+pub(crate) fn cell(it: &Cell, look: Theme, now_ms: i64) -> (String, Style) {
     match it {
         Cell::Text { text } | Cell::Code { text } | Cell::Place { text, .. } => (shown(text), Style::new()),
         Cell::Said { text } => (shown(text), look.said()),

@@ -9,7 +9,7 @@ use ratatui::text::{Line, Span};
 use super::body::{ListLine, fitted, list_lines, list_offset, under};
 use super::detail::{Detail, Part, cell};
 use super::hints::{hints, tabs};
-use super::look::sign;
+use super::theme::sign;
 use super::merged::{Item, Section};
 use super::model::{Confirm, Link, ListState, Mode, Model, SMALLEST, What};
 use super::qr;

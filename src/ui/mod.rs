@@ -21,7 +21,7 @@ mod inputs;
 mod keys;
 mod live;
 mod loads;
-mod look;
+mod theme;
 mod merged;
 mod model;
 mod mouse;
@@ -39,7 +39,7 @@ use std::io;
 pub use ask::{Asked, Both, Got};
 pub use draw::draw;
 pub use inputs::{Input, News, Order};
-pub use look::Look;
+pub use theme::Theme;
 pub use model::{Model, SMALLEST, WIDE};
 pub use qr::lines as qr_lines;
 pub use screen::Screen;
@@ -62,11 +62,11 @@ pub struct Start {
     /// Whether the screen takes clicks and the wheel; a terminal's own selection of text then needs the Shift key.
     pub mouse: bool,
     /// The colours.
-    pub look: Look,
+    pub look: Theme,
 }
 
 /// Returns the look that the environment asks for; `light` is the person's choice, if any.
-pub fn look(light: Option<bool>) -> Look {
+pub fn look(light: Option<bool>) -> Theme {
     run::look(light)
 }
 

@@ -14,7 +14,7 @@ use super::loads::Loads;
 use super::merged::{Item, Merged};
 use super::text::{clock_of, one_line};
 use super::typed::Typed;
-use super::{Look, Screen};
+use super::{Theme, Screen};
 use provost_client::daemons::Repository;
 use provost_view::{Cell, Shown, Tone};
 
@@ -110,7 +110,7 @@ pub(crate) enum Confirm {
 
 /// The whole state.
 pub struct Model {
-    pub(crate) look: Look,
+    pub(crate) look: Theme,
     pub(crate) size: (u16, u16),
     pub(crate) now_ms: i64,
     pub(crate) known: Vec<Known>,
@@ -132,7 +132,7 @@ pub struct Model {
 
 impl Model {
     /// Makes a model without repositories, for a terminal of this size, at this moment in milliseconds since 1970.
-    pub fn new(look: Look, size: (u16, u16), now_ms: i64) -> Self {
+    pub fn new(look: Theme, size: (u16, u16), now_ms: i64) -> Self {
         Self {
             look,
             size,

@@ -13,7 +13,7 @@ use super::inputs::{Input, News, Order};
 use super::live::Follow;
 use super::model::Model;
 use super::terminal::{TakenTerminal, copy};
-use super::{Look, Start};
+use super::{Theme, Start};
 use provost_api::wire;
 use provost_base::{AgentId, Timestamp, task_command};
 use provost_client::daemons::{Found, Looking, Whose};
@@ -316,6 +316,6 @@ fn in_words(err: &ClientError) -> String {
 }
 
 /// Returns the terminal's look, by the environment of this process.
-pub(super) fn look(light: Option<bool>) -> Look {
-    Look::of(|name| std::env::var(name).ok(), light)
+pub(super) fn look(light: Option<bool>) -> Theme {
+    Theme::of(|name| std::env::var(name).ok(), light)
 }

@@ -36,7 +36,7 @@ use provost_domain::{Door, Principal};
 use provost_engine::Engine;
 use provost_protocols::event_streams::EventStreams;
 use provost_protocols::loopback::{
-    AdmittedRequest, Answer, LoopbackDoor, Manners, PagesAt, closing, origin, whole,
+    AdmittedRequest, Answer, LoopbackDoor, BrowserRules, PagesAt, closing, origin, whole,
 };
 use provost_protocols::own::{Fault, InProcessApi};
 use query::Query;
@@ -245,9 +245,9 @@ fn forbidden() -> Answer {
 }
 
 /// Returns the rules for browsers at a page of these names on this machine.
-fn manners(names: Vec<String>) -> Manners {
+fn browser_rules(names: Vec<String>) -> BrowserRules {
     let led_on = ["127.0.0.1", "[::1]"].map(String::from).into();
-    Manners { names, led_on, needs_origin: true, at: PagesAt::Here }
+    BrowserRules { names, led_on, needs_origin: true, at: PagesAt::Here }
 }
 
 /// Returns the answer to a request; `sent` says whether the request had a body.
@@ -274,13 +274,13 @@ impl LoopbackDoor for Web {
         WEB_BODY_BYTES_MAX
     }
 
-    fn manners(&self) -> Manners {
+    fn browser_rules(&self) -> BrowserRules {
         match &self.place {
-            Place::Here { names, .. } => manners(names.clone()),
+            Place::Here { names, .. } => browser_rules(names.clone()),
             Place::Elsewhere { origins } => {
                 let authority = |it: &String| it.split_once("://").map(|(_, authority)| authority.to_owned());
                 let names = origins.iter().filter_map(authority).collect();
-                Manners { names, led_on: Vec::new(), needs_origin: true, at: PagesAt::Elsewhere }
+                BrowserRules { names, led_on: Vec::new(), needs_origin: true, at: PagesAt::Elsewhere }
             }
         }
     }

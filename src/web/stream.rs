@@ -23,7 +23,7 @@ use provost_domain::{Event, EventKind};
 use provost_engine::{Encoded, Follower};
 use provost_protocols::event_streams::{EventStreams, EventText, TOO_MANY};
 use provost_protocols::loopback::{Answer, empty, stream};
-use provost_transport::sse::{CutOff, EventSender, Pulse};
+use provost_transport::sse::{CutOff, EventSender, KeepAlive};
 
 /// The path of the stream.
 pub(super) const PATH: &str = "/event-stream";
@@ -88,7 +88,7 @@ impl Web {
             true => Some(Arc::clone(&self.signed_in).try_acquire_owned().map_err(|_| busy())?),
             false => None,
         };
-        let pulse = Pulse::beat(Duration::from_secs(WEB_BEAT_EVERY_S));
+        let pulse = KeepAlive::beat(Duration::from_secs(WEB_BEAT_EVERY_S));
         let (sender, body) = self.streams.readers.enter(Some(pulse)).ok_or_else(busy)?;
         let daemon = format!("{} {} {}", about.root, about.pid, about.started_at);
         let (first, from) = greeting(resumed, about.journal_seq, &daemon);

@@ -98,7 +98,7 @@ impl Entry {
 
 /// The findings, by path from the workspace.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Survey {
+pub struct ScanFindings {
     /// Files and folders that matter.
     pub entries: BTreeMap<Vec<u8>, Entry>,
     /// Settings that stay read-only, by path from the workspace.
@@ -109,7 +109,7 @@ pub struct Survey {
     pub shared: BTreeMap<(u64, u64), Shared>,
     /// Repositories, under any name, and files and links of git's that lead to repositories.
     pub repositories: BTreeSet<Vec<u8>>,
-    /// The reason why the survey is incomplete.
+    /// The reason why the findings are incomplete.
     pub incomplete: Option<String>,
     /// The folder in which the scan stopped at its bound.
     pub stopped_at: Option<Vec<u8>>,
@@ -179,26 +179,26 @@ impl Stop {
 
 impl Ground {
     /// Scans everything. Never fails: the result names the reason if something could not be read.
-    pub fn look(&self) -> Survey {
+    pub fn look(&self) -> ScanFindings {
         self.walk(SURVEY_ENTRIES_MAX, None, false)
     }
 
     /// Scans again when no process of the worker is left: with room for the files that it may have added, and into folders that it
     /// has shut, which are opened for that.
-    pub fn look_after(&self, before: &Survey) -> Survey {
+    pub fn look_after(&self, before: &ScanFindings) -> ScanFindings {
         self.walk(SURVEY_ENTRIES_MAX * SURVEY_AFTER_TIMES, Some(before), false)
     }
 
     /// Scans for an apply: if there is too much, leaves out the folders that package managers fill. No setting is read
     /// there, and the configuration of repositories there stays unknown.
-    pub fn look_for_an_apply(&self) -> Survey {
+    pub fn look_for_an_apply(&self) -> ScanFindings {
         let found = self.look();
         if found.incomplete.is_none() { found } else { self.walk(SURVEY_ENTRIES_MAX, None, true) }
     }
 
-    fn walk(&self, entries: u64, before: Option<&Survey>, passes_over_fetched: bool) -> Survey {
+    fn walk(&self, entries: u64, before: Option<&ScanFindings>, passes_over_fetched: bool) -> ScanFindings {
         let mut scan =
-            Scan { passes_over_fetched, ground: self, before, found: Survey::default(), root: None };
+            Scan { passes_over_fetched, ground: self, before, found: ScanFindings::default(), root: None };
         let done = scan.everything(entries);
         let mut found = scan.found;
         found.incomplete = done.err().map(Stop::why).or(found.incomplete);
@@ -215,8 +215,8 @@ pub fn survey_bounds(entries: u64) -> Bounds {
 struct Scan<'a> {
     ground: &'a Ground,
     /// The state before a worker that has ended; folders that it has shut are opened.
-    before: Option<&'a Survey>,
-    found: Survey,
+    before: Option<&'a ScanFindings>,
+    found: ScanFindings,
     root: Option<OwnedFd>,
     passes_over_fetched: bool,
 }

@@ -41,7 +41,7 @@ pub struct Entry {
 
 /// The findings, by path from the workspace.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Survey {
+pub struct ScanFindings {
     /// Files and folders that matter.
     pub entries: BTreeMap<Vec<u8>, Entry>,
     /// Settings that stay read-only. Never known here.
@@ -52,7 +52,7 @@ pub struct Survey {
     pub shared: BTreeMap<(u64, u64), Shared>,
     /// Repositories. Never known here.
     pub repositories: BTreeSet<Vec<u8>>,
-    /// The reason why the survey is incomplete.
+    /// The reason why the findings are incomplete.
     pub incomplete: Option<String>,
     /// The folder in which the scan stopped at its bound. Never known here.
     pub stopped_at: Option<Vec<u8>>,
@@ -101,30 +101,30 @@ pub struct Ground {
 }
 
 impl Ground {
-    /// Returns a survey that says that nothing was scanned.
-    pub fn look(&self) -> Survey {
+    /// Returns findings that say that nothing was scanned.
+    pub fn look(&self) -> ScanFindings {
         let (root, directory) = (self.root.path().display(), self.directory.path().display());
         let protected = self.protected.len();
         let why = format!(
             "{root} was not looked at ({directory}, {protected} protected paths): there is no hand-off report on Windows in this version"
         );
-        Survey { incomplete: Some(why), ..Survey::default() }
+        ScanFindings { incomplete: Some(why), ..ScanFindings::default() }
     }
 
     /// Scans nothing, and finds nothing.
-    pub fn look_for_an_apply(&self) -> Survey {
-        Survey::default()
+    pub fn look_for_an_apply(&self) -> ScanFindings {
+        ScanFindings::default()
     }
 
     /// Scans nothing, as `look` does.
-    pub fn look_after(&self, _before: &Survey) -> Survey {
+    pub fn look_after(&self, _before: &ScanFindings) -> ScanFindings {
         self.look()
     }
 
     /// Does nothing, since no worker runs in the workspace here.
     pub fn unshare(
         &self,
-        _survey: &Survey,
+        _findings: &ScanFindings,
         _mounts: bool,
         _held: &BTreeSet<String>,
     ) -> Result<Unshared, String> {
@@ -132,12 +132,12 @@ impl Ground {
     }
 
     /// Returns none, since repositories are not looked for.
-    pub fn one_more(&self, _known: &Repositories, _later: &Survey) -> Vec<PathBuf> {
+    pub fn one_more(&self, _known: &Repositories, _later: &ScanFindings) -> Vec<PathBuf> {
         Vec::new()
     }
 
     /// Does nothing, since there are no pipes here.
-    pub fn remove_pipes(&self, _before: &Survey, _later: &Survey) {}
+    pub fn remove_pipes(&self, _before: &ScanFindings, _later: &ScanFindings) {}
 
     /// Moves nothing, and says so.
     pub fn set_aside(&self, _at: &std::path::Path) -> (Option<PathBuf>, String) {

@@ -13,7 +13,7 @@ use std::time::{Duration, SystemTime};
 
 use super::copy::{Copied, remove};
 use provost_base::TaskId;
-use provost_base::limits::{HARVESTS_KEPT_DAYS, REMAINS_KEPT_MAX};
+use provost_base::limits::{CHANGESETS_KEPT_DAYS, REMAINS_KEPT_MAX};
 use provost_system::{self as system, Ages};
 
 /// The extension of the folder of such files.
@@ -74,7 +74,7 @@ pub fn sort(copies: &Path) {
     if let Err(err) = ages.keep() {
         tracing::warn!(%err, "how old the copies of lost runs are cannot be written down");
     }
-    let most = Duration::from_secs(HARVESTS_KEPT_DAYS * 24 * 60 * 60);
+    let most = Duration::from_secs(CHANGESETS_KEPT_DAYS * 24 * 60 * 60);
     let is_old = |path: &Path| ages.of(&name_of(path)) >= most;
     let gone = kept.iter().enumerate().filter(|(number, it)| *number >= REMAINS_KEPT_MAX || is_old(&it.1));
     gone.for_each(|(_, (_, path))| throw_away(path));

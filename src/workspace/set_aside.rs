@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{AtFlags, CWD, FileType, Mode, RenameFlags};
 use rustix::io::Errno;
 
-use crate::integrity_scan::{Entry, Ground, Survey, directory_flags, open_place};
+use crate::integrity_scan::{Entry, Ground, ScanFindings, directory_flags, open_place};
 use crate::path_text::of_path;
 use provost_base::later::names::PIPE_ASIDE;
 use provost_jail::{Repositories, is_repository_name};
@@ -29,7 +29,7 @@ const HEAD_ASIDE: &str = "HEAD.set-aside";
 impl Ground {
     /// Returns the repositories of a later scan that did not exist before, except for links to our own repository from work
     /// trees that a person has added.
-    pub fn one_more(&self, known: &Repositories, later: &Survey) -> Vec<PathBuf> {
+    pub fn one_more(&self, known: &Repositories, later: &ScanFindings) -> Vec<PathBuf> {
         let is_one_more = |at: &PathBuf| {
             let (Some(folder), Some(name)) = (at.parent(), at.file_name()) else { return false };
             if !is_repository_name(name.as_bytes()) {
@@ -65,7 +65,7 @@ impl Ground {
 
     /// Removes new pipes under names that programs of the host open by themselves, where they would wait; and pipes
     /// and sockets under names that no later jail could cover. The report names them; they hold no data.
-    pub fn remove_pipes(&self, before: &Survey, later: &Survey) {
+    pub fn remove_pipes(&self, before: &ScanFindings, later: &ScanFindings) {
         let is_new = |path: &Vec<u8>| before.entries.get(path).is_none_or(|it| !it.socket);
         let is_odd = |path: &[u8]| std::str::from_utf8(path).is_err() || path.contains(&b'\n');
         let goes = |path: &[u8], it: &Entry| {

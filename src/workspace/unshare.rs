@@ -15,7 +15,7 @@ use cap_std::fs::Dir;
 use rustix::fs::{AtFlags, FileType, Gid, Mode, Timespec, Timestamps, XattrFlags};
 
 use super::copy::share;
-use super::integrity_scan::{Ground, Survey, open_place};
+use super::integrity_scan::{Ground, ScanFindings, open_place};
 use super::path_text::shown;
 use super::shared_file::Shared;
 use provost_base::later;
@@ -39,20 +39,20 @@ struct Wanted<'a> {
 }
 
 impl Ground {
-    /// Makes sure that no file of the survey is shared with a path outside, except for paths in `held`. Without mounts, no path
+    /// Makes sure that no file of the findings is shared with a path outside, except for paths in `held`. Without mounts, no path
     /// can be held.
     ///
     /// # Errors
     /// The reason why that is impossible, and the remedy.
     pub fn unshare(
         &self,
-        survey: &Survey,
+        findings: &ScanFindings,
         mounts: bool,
         held: &BTreeSet<String>,
     ) -> Result<Unshared, String> {
         let mut unshared = Unshared::default();
         let mut wanted = Vec::new();
-        for (inode, file) in survey.shared.iter().filter(|(_, file)| file.matters(mounts)) {
+        for (inode, file) in findings.shared.iter().filter(|(_, file)| file.matters(mounts)) {
             for (path, _) in file.paths.iter().filter(|(_, is_held)| !(mounts && *is_held)) {
                 let text = std::str::from_utf8(path).map_err(|_| {
                     refused(

@@ -28,7 +28,7 @@ impl CodeEdit {
     }
 
     /// Turns the file into an artifact, as if a run had made it.
-    pub(crate) fn gathered(self, task: &TaskId) -> CollectedArtifact {
+    pub(crate) fn collected(self, task: &TaskId) -> CollectedArtifact {
         let artifact = Artifact {
             id: artifact_id(task, 1),
             kind: self.kind.into(),

@@ -19,15 +19,15 @@ use provost_domain::{Artifact, Failure, JobResult, PhaseName};
 type Command = [Box<str>];
 
 impl JobRunner {
-    /// Returns the agent's rounds in the present configuration. A worker that is no agent has none.
-    pub(super) fn around(&self) -> Rounds {
+    /// Returns the agent's checks in the present configuration. A worker that is no agent has none.
+    pub(super) fn around(&self) -> ChecksConfig {
         let agents = self.service.configured();
         let agent = agents.get(&self.job.worker).filter(|_| self.order.by_agent);
-        agent.map(|agent| agent.rounds.clone()).unwrap_or_default()
+        agent.map(|agent| agent.checks.clone()).unwrap_or_default()
     }
 
     /// Returns the job whose copy all its runs share; `None` if its only run has a copy of its own.
-    pub(super) fn copy(&self, around: &Rounds) -> Option<JobId> {
+    pub(super) fn copy(&self, around: &ChecksConfig) -> Option<JobId> {
         let alone =
             around.fix.is_empty() && around.check.is_empty() && around.reviewer.is_none() && !around.pipeline;
         (!alone).then(|| self.job.id.clone())
@@ -37,7 +37,7 @@ impl JobRunner {
     pub(super) async fn optimize(
         &self,
         known: &RunContext<'_>,
-        around: &Rounds,
+        around: &ChecksConfig,
         mut answer: String,
         kept: &mut JobResult,
     ) -> Result<String, Stop> {
@@ -68,7 +68,7 @@ impl JobRunner {
     pub(super) async fn review(
         &self,
         known: &RunContext<'_>,
-        around: &Rounds,
+        around: &ChecksConfig,
         answer: &str,
         kept: &mut JobResult,
     ) -> Result<(), Stop> {
@@ -112,7 +112,7 @@ impl JobRunner {
     async fn reviewed(
         &self,
         known: &RunContext<'_>,
-        around: &Rounds,
+        around: &ChecksConfig,
         done: &str,
         kept: &mut JobResult,
     ) -> Result<Option<String>, Stop> {
@@ -129,7 +129,7 @@ impl JobRunner {
     }
 
     /// Returns the request to run a command in the place of the job's agent.
-    fn command(&self, around: &Rounds, phase: PhaseName, command: &Command, harvest: bool) -> RunRequest {
+    fn command(&self, around: &ChecksConfig, phase: PhaseName, command: &Command, harvest: bool) -> RunRequest {
         let (prompt, command) = (line_of(command).into(), Some(command.to_vec()));
         RunRequest { phase, prompt, command, copy: self.copy(around), harvest, ..self.whole_run() }
     }

@@ -194,11 +194,11 @@ impl JobRunner {
     /// Keeps a file that was made from an answer as if the run had made it, with the file's old content.
     async fn keep_made(&self, kept: &mut JobResult, ran: Ran, made: CodeEdit) -> Result<(), Stop> {
         let (store, task) = (self.service.provost().artifacts(), ran.task.id().clone());
-        let gathered = made.gathered(&task);
+        let gathered = made.collected(&task);
         kept.text = Some(clip(&ran.answer).into());
         kept.artifacts = vec![gathered.artifact.clone()];
         let keep = move || {
-            let harvest = Changeset { gathered: vec![gathered], ..Changeset::default() };
+            let harvest = Changeset { collected: vec![gathered], ..Changeset::default() };
             store.keep(&task, &harvest, &ran.answer)
         };
         tokio::task::spawn_blocking(keep).await.map_err(|_| Stop::Over)?.map_err(|err| failed(&err))

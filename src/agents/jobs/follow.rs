@@ -34,7 +34,7 @@ struct Usual {
 }
 
 /// The output of a run so far.
-struct Hearing {
+struct OutputFollower {
     board: OutputBoard,
     task: TaskId,
     reader: OutputReader,
@@ -81,11 +81,11 @@ impl JobRunner {
         }
     }
 
-    fn hearing(&self, run: &RunRequest, task: &Task) -> Hearing {
+    fn hearing(&self, run: &RunRequest, task: &Task) -> OutputFollower {
         let reader = if run.command.is_some() { Reader::Lines } else { self.reader_of(&run.worker) };
         let reader = OutputReader::new(self.service.job_logs(), self.job.id.clone(), reader);
         let (board, task) = (self.service.provost().outputs().clone(), task.id().clone());
-        Hearing { board, task, reader, live: None, gathers_until: Instant::now() }
+        OutputFollower { board, task, reader, live: None, gathers_until: Instant::now() }
     }
 
     /// Waits for a task, and returns it when it is over.
@@ -154,7 +154,7 @@ impl Usual {
     }
 }
 
-impl Hearing {
+impl OutputFollower {
     /// Waits until there is output to write.
     async fn has_news(&mut self) {
         let live = match &self.live {

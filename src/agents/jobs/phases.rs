@@ -42,7 +42,7 @@ impl JobRunner {
     }
 
     /// Collects the context for the agent before the first run.
-    async fn research(&self, wanted: &Wanted, around: &Rounds) -> Result<String, Stop> {
+    async fn research(&self, wanted: &Wanted, around: &ChecksConfig) -> Result<String, Stop> {
         self.begin(PhaseName::Research).await?;
         let looks = self.is_by_template().then(|| self.service.surroundings());
         let of = 2 + u32::from(around.pipeline);
@@ -68,7 +68,7 @@ impl JobRunner {
     async fn one_run(
         &self,
         known: &RunContext<'_>,
-        around: &Rounds,
+        around: &ChecksConfig,
         kept: &mut JobResult,
     ) -> Result<String, Stop> {
         self.begin(PhaseName::Inspect).await?;
@@ -91,7 +91,7 @@ impl JobRunner {
     async fn one_run_each(
         &self,
         known: &RunContext<'_>,
-        around: &Rounds,
+        around: &ChecksConfig,
         kept: &mut JobResult,
     ) -> Result<String, Stop> {
         let mut answer = String::new();
@@ -117,7 +117,7 @@ impl JobRunner {
     pub(super) fn run_of(
         &self,
         known: &RunContext<'_>,
-        around: &Rounds,
+        around: &ChecksConfig,
         phase: PhaseName,
         previous: &str,
     ) -> Result<RunRequest, Stop> {
@@ -129,7 +129,7 @@ impl JobRunner {
     }
 
     /// Returns the agent for a phase that is a run of its own.
-    fn agent_for(&self, around: &Rounds, phase: PhaseName) -> Result<AgentId, String> {
+    fn agent_for(&self, around: &ChecksConfig, phase: PhaseName) -> Result<AgentId, String> {
         let agents = self.service.configured();
         let reviewer = around.reviewer.as_ref().filter(|_| phase == PhaseName::Review);
         let named = reviewer.or_else(|| agents.phases.get(&phase)).unwrap_or(&self.job.worker);

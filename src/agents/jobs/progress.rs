@@ -11,7 +11,7 @@ use provost_domain::{Job, JobKind, PhaseName};
 
 /// The progress of a job.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Pulse {
+pub struct JobProgress {
     /// The id of the job.
     pub job: JobId,
     /// The kind of the job.
@@ -24,37 +24,37 @@ pub struct Pulse {
 
 /// The last progress of every running job.
 #[derive(Clone, Debug)]
-pub struct Pulses {
-    last: Arc<Mutex<HashMap<JobId, Pulse>>>,
-    told: broadcast::Sender<Pulse>,
+pub struct ProgressBoard {
+    last: Arc<Mutex<HashMap<JobId, JobProgress>>>,
+    told: broadcast::Sender<JobProgress>,
     /// The number of changes that readers of logs and of ends wait for: a job's log has grown, or a job runs no more.
     moved: watch::Sender<u64>,
 }
 
-impl Default for Pulses {
+impl Default for ProgressBoard {
     fn default() -> Self {
         Self {
             last: Arc::default(),
-            told: broadcast::channel(PULSES_BUFFERED).0,
+            told: broadcast::channel(PROGRESS_BUFFERED).0,
             moved: watch::Sender::new(0),
         }
     }
 }
 
-impl Pulses {
+impl ProgressBoard {
     /// Returns the progress of a job, while it runs.
-    pub fn of(&self, job: &JobId) -> Option<Pulse> {
+    pub fn of(&self, job: &JobId) -> Option<JobProgress> {
         self.last.lock().unwrap_or_else(PoisonError::into_inner).get(job).cloned()
     }
 
     /// Returns every change from now on. A slow listener misses some, and gets the next.
-    pub fn follow(&self) -> broadcast::Receiver<Pulse> {
+    pub fn follow(&self) -> broadcast::Receiver<JobProgress> {
         self.told.subscribe()
     }
 
     /// Reports a progress, which within a part never goes back.
     pub(super) fn tell(&self, job: &Job, phase: Option<PhaseName>, progress: u8) {
-        let pulse = Pulse { job: job.id.clone(), kind: job.kind, phase, progress };
+        let pulse = JobProgress { job: job.id.clone(), kind: job.kind, phase, progress };
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         let known = last.get(&job.id);
         if known.is_some_and(|known| known.phase == phase && known.progress >= progress) {

@@ -13,7 +13,7 @@ use tokio::sync::broadcast::error::RecvError;
 use super::plan::Plan;
 use super::runner::{JobRunner, Stop, failed};
 use super::runs::{Ran, RunRequest, never_ran};
-use super::{JobAsk, Pulse, RESTARTED, fresh_job_id};
+use super::{JobAsk, JobProgress, RESTARTED, fresh_job_id};
 use crate::prompts::{Ask, PromptFor};
 use crate::workflows::{Assignee, Flow, Pattern, Step, TemplateValues};
 use provost_base::Json;
@@ -361,7 +361,7 @@ impl WorkflowRun<'_> {
 }
 
 /// Waits until a step's progress changes.
-async fn gets_on(pulses: &mut Receiver<Pulse>, step: &Job) {
+async fn gets_on(pulses: &mut Receiver<JobProgress>, step: &Job) {
     loop {
         match pulses.recv().await {
             Ok(pulse) if pulse.job == step.id => return,

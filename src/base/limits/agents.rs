@@ -51,11 +51,11 @@ pub const CHANGED_FILES_NAMED_MAX: usize = 200;
 pub const LEFT_OUT_MAX: usize = 50;
 
 /// Runs whose changes are kept, if `changes.runs` is missing; the oldest go first.
-pub const HARVESTS_KEPT_MAX: usize = 500;
+pub const CHANGESETS_KEPT_MAX: usize = 500;
 
 /// The time for which changes are kept, in days, if `changes.days` is missing; and private copies of runs whose
 /// daemon was killed.
-pub const HARVESTS_KEPT_DAYS: u64 = 7;
+pub const CHANGESETS_KEPT_DAYS: u64 = 7;
 
 /// The most that the time between two starts of the machine adds to an age, in seconds: the clock may have been set
 /// meanwhile.

@@ -10,7 +10,7 @@ pub const JOBS_OF_ONE_MAX: usize = JOBS_LIVE_MAX / 4;
 pub const JOBS_KEPT_MAX: usize = 500;
 
 /// Changes of progress that a listener may be behind before it misses some.
-pub const PULSES_BUFFERED: usize = 1_024;
+pub const PROGRESS_BUFFERED: usize = 1_024;
 
 /// Bytes of a job's log; further output of its workers is not kept.
 pub const JOB_LOG_BYTES_MAX: u64 = 64 << 20;

@@ -156,7 +156,7 @@ pub(super) async fn watch(
         tokio::select! {
             () = stop.cancelled() => return,
             () = heard.notified() => watch.take_news().await,
-            () = engine.letterboxes().changed() => watch.call_roll().await,
+            () = engine.inbox_index().changed() => watch.call_roll().await,
             () = named.0.1.notified() => watch.call_roll().await,
             Some(done) = watch.looks.join_next(), if !watch.looks.is_empty() => {
                 if let Ok(look) = done {
@@ -275,7 +275,7 @@ impl Watch {
 
     fn by_branch(&self, branch: &str) -> Option<AgentId> {
         let name = slug_of_branch(branch)?;
-        let known = self.provost.engine().letterboxes().has(&name);
+        let known = self.provost.engine().inbox_index().has(&name);
         known.then(|| AgentId::from(&name))
     }
 

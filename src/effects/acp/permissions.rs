@@ -43,24 +43,24 @@ impl Asked {
         id: Value,
         params: &Value,
         earlier: Option<&Value>,
-        errand: &Errand,
+        run: &AcpRun,
         wait: Ttl,
     ) -> Self {
         let mut call = earlier.cloned().unwrap_or_else(|| json!({}));
         acp::merge(&mut call, &params["toolCall"]);
         let title = plain_text(&acp::title(&call));
         let tool = acp::tool(&call);
-        let arguments = errand.seen_from_outside(&acp::arguments(&call));
+        let arguments = run.seen_from_outside(&acp::arguments(&call));
         let options = params["options"].as_array().into_iter().flatten();
         let option =
             |it: &Value| Some((it["kind"].as_str()?.to_owned(), it["optionId"].as_str()?.to_owned()));
         let question = AskPermission {
-            id: format!("acp:{}:{}", errand.task.id(), uuid::Uuid::new_v4()).into(),
-            host: errand.task.order.worker.as_str().into(),
+            id: format!("acp:{}:{}", run.task.id(), uuid::Uuid::new_v4()).into(),
+            host: run.task.order.worker.as_str().into(),
             tool: (&*tool).into(),
             arguments: Json::from_value(&arguments),
             wait,
-            folder: Some(errand.stands_for.as_str().into()),
+            folder: Some(run.stands_for.as_str().into()),
         };
         Self { id, question, title, options: options.filter_map(option).collect() }
     }
@@ -84,7 +84,7 @@ impl Asked {
     }
 }
 
-impl Errand {
+impl AcpRun {
     /// The same arguments, with the workspace's folder in place of the copy in which the agent works.
     fn seen_from_outside(&self, value: &Value) -> Value {
         match self.folder == self.stands_for {

@@ -11,7 +11,7 @@ use super::elicitation::Form;
 use super::modes;
 use super::permissions::{Asked, Verdict};
 use super::wire::{Answer, Incoming, Wire};
-use super::{Errand, Session, Untold, Ways, untold};
+use super::{AcpRun, Session, Untold, Ways, untold};
 use provost_base::limits::{
     ACP_ANSWER_MS_MAX, ACP_CALLS_KNOWN_MAX, ACP_CANCEL_MS_MAX, ACP_MODE_CHANGES_MAX, ACP_QUESTIONS_MAX,
 };
@@ -51,7 +51,7 @@ impl Prompt {
 
 pub(super) struct Turn<'a> {
     pub(super) wire: &'a mut Wire,
-    pub(super) errand: &'a Errand,
+    pub(super) run: &'a AcpRun,
     pub(super) session: &'a Session,
     pub(super) ways: &'a Ways,
 }
@@ -179,8 +179,8 @@ impl Turn<'_> {
             return self.wire.refuse(&id, method).await;
         }
         let known = params["toolCall"]["toolCallId"].as_str().and_then(|it| open.calls.get(it));
-        let wait = self.errand.task.order.timeout;
-        let asked = Asked::read(id, params, known, self.errand, wait.min(Ttl::minutes(24 * 60)));
+        let wait = self.run.task.order.timeout;
+        let asked = Asked::read(id, params, known, self.run, wait.min(Ttl::minutes(24 * 60)));
         if open.cancelled.is_some() {
             return self.wire.answer(&asked.id, json!({ "outcome": { "outcome": "cancelled" } })).await;
         }
@@ -201,7 +201,7 @@ impl Turn<'_> {
             return self.answer(&asked, &Verdict::Denied(why.into())).await;
         }
         let Some(judge) = &self.ways.judge else { return Ok(()) };
-        let (id, verdict) = (asked.id.clone(), judge(&self.errand.task, asked.question.clone()));
+        let (id, verdict) = (asked.id.clone(), judge(&self.run.task, asked.question.clone()));
         let handle = open.judged.spawn(async move { (asked, verdict.await) });
         open.waiting.insert(id.to_string(), (id, handle));
         Ok(())
@@ -219,7 +219,7 @@ impl Turn<'_> {
             return self.wire.answer(&id, json!({ "action": "decline" })).await;
         };
         self.wire.show(&json!({ "provost": "question", "text": form.question }));
-        let answer = asker(&self.errand.task, form.question.clone());
+        let answer = asker(&self.run.task, form.question.clone());
         let asked = id.clone();
         let handle = open.asked.spawn(async move {
             let answer = timeout(Duration::from_millis(ACP_ANSWER_MS_MAX), answer).await.ok().flatten();

@@ -4,11 +4,11 @@
 use serde_json::json;
 
 use super::Request;
-use super::told::{Told, UNCHECKED};
+use super::notice_text::{NoticeText, UNCHECKED};
 use provost_base::limits::NOTICE_TEXT_CHARS_MAX;
 
 /// Makes a message with Slack's own escapes. A text that begins with `<` would be a link or a mention.
-pub(super) fn slack(told: &Told) -> Request {
+pub(super) fn slack(told: &NoticeText) -> Request {
     let escape = |text: &str| text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
     let link = |url: &str, name: &str| format!("<{url}|{}>", escape(name));
     let text = text(told, escape, link);
@@ -19,13 +19,13 @@ pub(super) fn slack(told: &Told) -> Request {
 }
 
 /// Makes a message in Discord's Markdown; mentions are off for the whole message, and so are previews of links (flag 4).
-pub(super) fn discord(told: &Told) -> Request {
+pub(super) fn discord(told: &NoticeText) -> Request {
     let text = text(told, markdown, |url, name| format!("[{}]({url})", markdown(name)));
     body(&json!({ "content": text, "allowed_mentions": { "parse": [] }, "flags": 4 }))
 }
 
 /// Makes a message in Mattermost's Markdown. Mattermost looks for mentions in every text, so each `@` is replaced.
-pub(super) fn mattermost(told: &Told) -> Request {
+pub(super) fn mattermost(told: &NoticeText) -> Request {
     let escape = |text: &str| markdown(&text.replace('@', "(at)"));
     let text = text(told, escape, |url, name| format!("[{}]({url})", markdown(name)));
     body(&json!({ "text": text }))
@@ -45,7 +45,7 @@ fn markdown(text: &str) -> String {
 
 /// Returns the whole text: the link and the facts come first. A text that is too long is cut at its end, where agents' words are,
 /// and a block of code is closed all the same.
-fn text(told: &Told, escape: impl Fn(&str) -> String, link: impl Fn(&str, &str) -> String) -> String {
+fn text(told: &NoticeText, escape: impl Fn(&str) -> String, link: impl Fn(&str, &str) -> String) -> String {
     let mut lines = vec![escape(&told.title)];
     lines.extend(told.facts.iter().map(|it| escape(it)));
     lines.extend(told.commands.iter().map(|it| format!("`{}`", escape_in_code(it, &escape))));

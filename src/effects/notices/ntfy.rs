@@ -4,7 +4,7 @@ use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 
 use super::Request;
-use super::told::{Told, UNCHECKED};
+use super::notice_text::{NoticeText, UNCHECKED};
 use provost_base::limits::NOTICE_TEXT_CHARS_MAX;
 use provost_base::{Secret, clipped};
 use provost_domain::{NoticeAbout, NoticeKind, OutgoingNotice, Risk};
@@ -12,7 +12,7 @@ use provost_domain::{NoticeAbout, NoticeKind, OutgoingNotice, Risk};
 /// Longest title, in bytes.
 const TITLE_BYTES_MAX: usize = 200;
 
-pub(super) fn request(notice: &OutgoingNotice, told: &Told, token: Option<&Secret>) -> Request {
+pub(super) fn request(notice: &OutgoingNotice, told: &NoticeText, token: Option<&Secret>) -> Request {
     let mut headers = vec![
         ("content-type", "text/plain; charset=utf-8".to_owned()),
         ("title", header(&clipped(&told.title, TITLE_BYTES_MAX))),

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use sha2::Sha256;
 
 use super::Request;
-use super::told::{Told, UNCHECKED};
+use super::notice_text::{NoticeText, UNCHECKED};
 use provost_base::limits::NOTICE_BODY_BYTES_MAX;
 use provost_base::{Secret, Timestamp};
 use provost_domain::{ApprovalFacts, NoticeAbout, OutgoingNotice};
@@ -23,7 +23,7 @@ const KEY_BYTES: std::ops::RangeInclusive<usize> = 24..=64;
 /// A key cannot be used; the sentence quotes no part of it.
 pub(super) fn request(
     notice: &OutgoingNotice,
-    told: &Told,
+    told: &NoticeText,
     (id, now): (&str, Timestamp),
     keys: &[Secret],
 ) -> Result<Request, String> {
@@ -63,7 +63,7 @@ pub fn signatures(keys: &[Secret], id: &str, seconds: u64, body: &[u8]) -> Resul
     Ok(keys.iter().map(sign).collect::<Result<Vec<_>, String>>()?.join(" "))
 }
 
-fn body(notice: &OutgoingNotice, told: &Told) -> Vec<u8> {
+fn body(notice: &OutgoingNotice, told: &NoticeText) -> Vec<u8> {
     let mut data = json!({
         "notice": notice.kind,
         "event": notice.event,

@@ -140,7 +140,7 @@ impl Receiving {
 
 /// Whether a step may wait for a store that the second thread has.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Patience {
+pub(super) enum StoreWait {
     /// It may not: it runs on the thread of a door.
     None,
     /// It may: it runs on the engine's own thread.
@@ -193,17 +193,17 @@ impl Worker {
 
     /// Checks whether the messages of this step can be answered before their commit: there was no other work, and
     /// they are kept.
-    pub(super) fn receive(&mut self, patience: Patience) -> bool {
+    pub(super) fn receive(&mut self, wait: StoreWait) -> bool {
         if self.receiving.alone != filled(&self.out) || self.broken.is_some() {
             return false;
         }
         if !self.receiving.new.is_empty() {
             // The intake is full, and the messages before these are not on record yet.
             if self.receiving.kept.len() >= RECEIVED_MAX && self.store.is_away() {
-                match patience {
-                    Patience::None => return false,
-                    Patience::ForStore if self.have_store(&mut []) => {}
-                    Patience::ForStore => return true,
+                match wait {
+                    StoreWait::None => return false,
+                    StoreWait::ForStore if self.have_store(&mut []) => {}
+                    StoreWait::ForStore => return true,
                 }
             }
             match self.keep() {
@@ -274,7 +274,7 @@ impl Worker {
     pub(super) fn show(&self, changes: &[Change], events: &[Event]) {
         for change in changes {
             if let Change::Post(change) = change {
-                self.letterboxes.follow(change);
+                self.inbox_index.follow(change);
             }
         }
         events.iter().for_each(|event| self.repeats.follow(event));

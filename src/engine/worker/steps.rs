@@ -92,7 +92,7 @@ impl Worker {
         }
         self.begin();
         self.tick();
-        if !self.receive(Patience::None) {
+        if !self.receive(StoreWait::None) {
             return true;
         }
         let due = Instant::now() + self.patience();
@@ -147,7 +147,7 @@ impl Worker {
         if has_begun {
             self.tick();
             let is_quiet = waiting.is_empty() && looks.is_empty() && !stop;
-            if !(is_quiet && self.receive(Patience::ForStore)) {
+            if !(is_quiet && self.receive(StoreWait::ForStore)) {
                 self.commit(waiting);
             }
             self.receiving.answer();

@@ -331,12 +331,12 @@ impl Worker {
         if self.others.are_there() {
             self.core.take_over(loaded.state);
             self.core.decides_at(loaded.daemon);
-            self.letterboxes.load(self.core.state());
+            self.inbox_index.load(self.core.state());
             self.tokens.replace(self.core.state());
         } else {
             self.core.restore(loaded.state);
         }
-        self.board.forget_all();
+        self.empty_queues.forget_all();
         self.events.tell_missed(self.store.journal_head().seq);
         (self.others.must_load, self.others.is_new) = (false, true);
         self.show_hidden();

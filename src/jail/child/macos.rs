@@ -128,7 +128,7 @@ enum Input {
 impl Input {
     /// Takes the bytes behind the plan in the request, or the descriptor that is no door.
     fn of(request: &[u8], mut descriptors: Vec<Handle>, plan: &Plan) -> Self {
-        if plan.entrance.is_some() && !descriptors.is_empty() {
+        if plan.door_socket.is_some() && !descriptors.is_empty() {
             descriptors.remove(0);
         }
         if let Some(handed) = descriptors.pop() {

@@ -9,12 +9,12 @@ use provost_base::AgentId;
 
 impl A6s {
     /// Returns the agent that an editor names for this method; an error if it cannot do such work.
-    pub(super) async fn meant(&self, wanted: &str, method: &str) -> Result<Meant, A6sError> {
+    pub(super) async fn meant(&self, wanted: &str, method: &str) -> Result<ResolvedWorker, A6sError> {
         let agents = self.service().configured();
         if agents.agents.is_empty() {
             let fleet = self.service().fleet_now().await?;
             let worker = self.member(&fleet, wanted)?.agent.id.clone();
-            return Ok(Meant { worker, preamble: None, by_agent: false });
+            return Ok(ResolvedWorker { worker, preamble: None, by_agent: false });
         }
         let unknown =
             || A6sError::new(format!("Unknown agent: {}. Configured: {}", wanted.trim(), agents.ids()));
@@ -27,7 +27,7 @@ impl A6s {
             )));
         }
         let preamble = meant.preamble.map(Into::into);
-        Ok(Meant { worker: meant.agent.id.clone(), preamble, by_agent: true })
+        Ok(ResolvedWorker { worker: meant.agent.id.clone(), preamble, by_agent: true })
     }
 
     /// Answers `agents.list`.
@@ -82,7 +82,7 @@ impl A6s {
 }
 
 /// The agent or worker that an editor names.
-pub(super) struct Meant {
+pub(super) struct ResolvedWorker {
     pub(super) worker: AgentId,
     /// The text at the beginning of its prompts, if any.
     pub(super) preamble: Option<Box<str>>,

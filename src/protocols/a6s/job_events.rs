@@ -11,7 +11,7 @@ use super::audience::Written;
 use super::events::A6sEvent;
 use super::map::{IN_BACKGROUND, execution_id, has_phases, task_id, task_progress};
 use super::pace::Pace;
-use provost_agents::{KEPT_WITHIN, Pulse};
+use provost_agents::{KEPT_WITHIN, JobProgress};
 use provost_base::JobId;
 use provost_domain::{Event, EventKind, Job, JobEvent, JobKind, JobState, PhaseState};
 
@@ -38,7 +38,7 @@ impl A6s {
                     job = teller.late.next() => teller.tell_end_of(&job).await,
                     () = due(teller.pace.next_due()) => teller.tell_due(),
                     pulse = pulses.recv() => match pulse {
-                        Ok(pulse) => teller.tell_pulse(pulse),
+                        Ok(pulse) => teller.tell_progress(pulse),
                         Err(RecvError::Lagged(_)) => {}
                         Err(RecvError::Closed) => break,
                     },
@@ -166,8 +166,8 @@ impl Teller {
         self.tell_on_time(A6sEvent::Complete { execution: execution_id(&job.id).into(), result });
     }
 
-    fn tell_pulse(&mut self, pulse: Pulse) {
-        let Pulse { job, kind, phase, progress } = pulse;
+    fn tell_progress(&mut self, pulse: JobProgress) {
+        let JobProgress { job, kind, phase, progress } = pulse;
         let told = match phase {
             Some(phase) => A6sEvent::Phase {
                 execution: execution_id(&job).into(),

@@ -198,7 +198,7 @@ impl A6s {
     }
 
     /// Returns the prompt for a worker: made from the template of agents, or the task unchanged.
-    fn prompt(&self, meant: &Meant, task: &str, context: Option<&str>) -> Result<String, A6sError> {
+    fn prompt(&self, meant: &ResolvedWorker, task: &str, context: Option<&str>) -> Result<String, A6sError> {
         if !meant.by_agent {
             return Ok(task.trim().to_owned());
         }

@@ -1,7 +1,7 @@
 //! Translates jobs into the protocol's words. A6s 3.0, and 5 where document and clients differ.
 
 use super::wire;
-use provost_agents::{Issue, Pulse, Review};
+use provost_agents::{Issue, JobProgress, Review};
 use provost_base::JobId;
 use provost_domain::{Artifact, Job, JobKind, JobResult, JobState, Phase, PhaseName, PhaseState, Usage};
 
@@ -21,7 +21,7 @@ pub(super) fn has_phases(job: &Job) -> bool {
 }
 
 /// Returns the content of `execution.status` and `execution.complete`.
-pub(super) fn execution(job: &Job, result: JobResult, pulse: Option<&Pulse>) -> wire::Execution {
+pub(super) fn execution(job: &Job, result: JobResult, pulse: Option<&JobProgress>) -> wire::Execution {
     let phases: Vec<wire::Phase> = job.phases.iter().map(|(name, it)| phase(name, it, pulse)).collect();
     let (name, progress) = match job.phases.current() {
         Some((name, it)) => (name, progress(name, it, pulse)),
@@ -58,7 +58,7 @@ pub(super) fn used(it: &Usage) -> wire::Used {
     }
 }
 
-fn phase(name: PhaseName, it: &Phase, pulse: Option<&Pulse>) -> wire::Phase {
+fn phase(name: PhaseName, it: &Phase, pulse: Option<&JobProgress>) -> wire::Phase {
     let took = it.began_at.zip(it.ended_at).map(|(began, ended)| ended.0.saturating_sub(began.0));
     wire::Phase {
         name: name.as_str(),
@@ -68,7 +68,7 @@ fn phase(name: PhaseName, it: &Phase, pulse: Option<&Pulse>) -> wire::Phase {
     }
 }
 
-fn progress(name: PhaseName, it: &Phase, pulse: Option<&Pulse>) -> u8 {
+fn progress(name: PhaseName, it: &Phase, pulse: Option<&JobProgress>) -> u8 {
     match it.state {
         PhaseState::Completed => 100,
         PhaseState::Running => {
@@ -90,7 +90,7 @@ pub(super) fn review(it: &Review) -> wire::Review {
 }
 
 /// Returns a row of `background.list`.
-pub(super) fn background(job: &Job, pulse: Option<&Pulse>, waits: Option<&str>) -> wire::BackgroundTask {
+pub(super) fn background(job: &Job, pulse: Option<&JobProgress>, waits: Option<&str>) -> wire::BackgroundTask {
     wire::BackgroundTask {
         id: task_id(&job.id),
         // This is the only text of a row that every client shows.
@@ -105,7 +105,7 @@ pub(super) fn background(job: &Job, pulse: Option<&Pulse>, waits: Option<&str>) 
 }
 
 /// Returns the progress of a job without parts; 100 once it is done.
-pub(super) fn task_progress(job: &Job, pulse: Option<&Pulse>) -> u8 {
+pub(super) fn task_progress(job: &Job, pulse: Option<&JobProgress>) -> u8 {
     match job.state {
         JobState::Completed => 100,
         JobState::Running => pulse.map_or(0, |it| it.progress.min(99)),

@@ -5,7 +5,7 @@ use super::envelope::{A6sError, Said};
 use super::map::{execution, execution_id};
 use super::session::{Outcome, Session};
 use super::wire::{self, RunWorkflow, Started, WorkflowRow, WorkflowsWanted};
-use provost_agents::{Agents, Assignee, Flow, Inputs, JobAsk, Plan, Pulse, Step, Workflow, fresh_job_id};
+use provost_agents::{Agents, Assignee, Flow, Inputs, JobAsk, Plan, JobProgress, Step, Workflow, fresh_job_id};
 use provost_config::BUILT_IN_FILE;
 use provost_domain::{Job, JobKind, JobResult, JobState};
 
@@ -65,7 +65,7 @@ impl A6s {
         &self,
         job: &Job,
         result: JobResult,
-        pulse: Option<&Pulse>,
+        pulse: Option<&JobProgress>,
     ) -> Result<wire::Execution, A6sError> {
         let mut whole = execution(job, result, pulse);
         if let Some(waits) = self.waits(job).await? {

@@ -45,7 +45,7 @@ use provost_domain::Door;
 use provost_domain::view::{CrewCounts, CrewCountsOut};
 use provost_engine::Fanout;
 use provost_service::Provost;
-use provost_transport::sse::{Pulse, Readers};
+use provost_transport::sse::{KeepAlive, Readers};
 pub use route::routes;
 use route::{Found, Route};
 
@@ -215,7 +215,7 @@ impl AgentProtocol {
         }
         let many =
             || AgentProtocolError::new(StatusCode::SERVICE_UNAVAILABLE, "as many readers as there can be");
-        let comments = Pulse::comment(Duration::from_millis(TIMELINE_COMMENT_EVERY_MS));
+        let comments = KeepAlive::comment(Duration::from_millis(TIMELINE_COMMENT_EVERY_MS));
         let (sender, body) = self.0.readers.enter(Some(comments)).ok_or_else(many)?;
         let reader = events::Reader { filter, with_ids, after, caller };
         events::send(self.provost(), &self.0.events, reader, sender, self.0.stop.clone());

@@ -18,7 +18,7 @@ pub fn origin(name: &str, port: u16) -> String {
 
 /// The names of a door, and what browsers may do there.
 #[derive(Clone, Debug)]
-pub struct Manners {
+pub struct BrowserRules {
     /// The names. The door calls itself by the first.
     pub names: Vec<String>,
     /// Names that are redirected to the first one: at these only entrances are answered, with a redirect.
@@ -47,7 +47,7 @@ impl PagesAt {
     }
 }
 
-impl Manners {
+impl BrowserRules {
     /// Returns the rules of doors for programs: a program names the door, and mostly does not say where it comes from.
     pub fn of_programs() -> Self {
         let names = ["127.0.0.1", "localhost", "[::1]"].map(String::from).into();
@@ -57,7 +57,7 @@ impl Manners {
 
 /// The target of a request that may be answered.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Meant {
+pub(super) enum RequestTarget {
     /// This door.
     Here,
     /// This door, by a name that it redirects.
@@ -87,18 +87,18 @@ fn is_among(all: &[String], text: &str) -> bool {
 
 impl Spellings {
     /// Returns the spellings of a door at this port.
-    pub(super) fn of(port: u16, manners: &Manners) -> Self {
-        let first = manners.names.first().map_or("", String::as_str);
-        let (needs_origin, at) = (manners.needs_origin, manners.at);
+    pub(super) fn of(port: u16, browser_rules: &BrowserRules) -> Self {
+        let first = browser_rules.names.first().map_or("", String::as_str);
+        let (needs_origin, at) = (browser_rules.needs_origin, browser_rules.at);
         match at {
             PagesAt::Here => {
                 let (authorities, led_on) =
-                    (with_port(&manners.names, port), with_port(&manners.led_on, port));
+                    (with_port(&browser_rules.names, port), with_port(&browser_rules.led_on, port));
                 Self { authorities, led_on, needs_origin, at, goes_by: origin(first, port) }
             }
             PagesAt::Elsewhere => {
                 let goes_by = format!("https://{first}");
-                Self { authorities: manners.names.clone(), led_on: Vec::new(), needs_origin, at, goes_by }
+                Self { authorities: browser_rules.names.clone(), led_on: Vec::new(), needs_origin, at, goes_by }
             }
         }
     }
@@ -112,7 +112,7 @@ impl Spellings {
     ///
     /// # Errors
     /// The cause, for the log.
-    pub(super) fn check(&self, head: &Parts, is_entrance: bool) -> Result<Meant, &'static str> {
+    pub(super) fn check(&self, head: &Parts, is_entrance: bool) -> Result<RequestTarget, &'static str> {
         let host = only_host(&head.headers)?;
         let ours = |text: &str| is_among(&self.authorities, text) || is_among(&self.led_on, text);
         if !ours(host) {
@@ -131,9 +131,9 @@ impl Spellings {
             return Err("a page of another site asks");
         }
         match is_among(&self.led_on, host) {
-            true if is_entrance && looks => Ok(Meant::LedOn),
+            true if is_entrance && looks => Ok(RequestTarget::LedOn),
             true => Err("at this name nothing is answered but pages"),
-            false => Ok(Meant::Here),
+            false => Ok(RequestTarget::Here),
         }
     }
 

@@ -47,8 +47,8 @@ pub(crate) use answer::dressed;
 use answer::led_on;
 pub use answer::{Answer, Reply, closing, empty, foreign, stream, whole};
 pub(crate) use checks::only_host;
-pub use checks::{Manners, PagesAt, origin};
-use checks::{Meant, Spellings};
+pub use checks::{BrowserRules, PagesAt, origin};
+use checks::{RequestTarget, Spellings};
 use process_limit::ProcessLimit;
 use upgrade::Promised;
 pub use upgrade::{Upgraded, can_upgrade};
@@ -103,8 +103,8 @@ pub trait LoopbackDoor: Send + Sync + 'static {
     }
 
     /// Returns the names of the door, and what browsers may do there.
-    fn manners(&self) -> Manners {
-        Manners::of_programs()
+    fn browser_rules(&self) -> BrowserRules {
+        BrowserRules::of_programs()
     }
 
     /// Returns whether another site may link to this path. A document there holds no private data.
@@ -243,7 +243,7 @@ impl<D: LoopbackDoor> Shell<D> {
             time: Duration::from_millis(LOOPBACK_BODY_MS_MAX),
         });
         let looking = Semaphore::new(LOOKS_AT_ONCE);
-        let (spellings, crowd) = (Spellings::of(gate.port, &door.manners()), ProcessLimit::new());
+        let (spellings, crowd) = (Spellings::of(gate.port, &door.browser_rules()), ProcessLimit::new());
         Self(Arc::new(Parted { door, spellings, gate, room, looking, crowd }))
     }
 
@@ -403,10 +403,10 @@ impl<D: LoopbackDoor> Shell<D> {
         };
         match (admitted, peer) {
             (Err(_), _) => Some(self.dressed(closing(door.refuse()))),
-            (Ok(Meant::LedOn), _) => Some(self.dressed(closing(self.led_on(head)))),
-            (Ok(Meant::Here), Peer::Crowd) => Some(self.turned_away(CROWDED)),
-            (Ok(Meant::Here), Peer::Unknown) => Some(self.turned_away(UNKNOWN)),
-            (Ok(Meant::Here), _) => None,
+            (Ok(RequestTarget::LedOn), _) => Some(self.dressed(closing(self.led_on(head)))),
+            (Ok(RequestTarget::Here), Peer::Crowd) => Some(self.turned_away(CROWDED)),
+            (Ok(RequestTarget::Here), Peer::Unknown) => Some(self.turned_away(UNKNOWN)),
+            (Ok(RequestTarget::Here), _) => None,
         }
     }
 

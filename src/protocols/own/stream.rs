@@ -23,7 +23,7 @@ use provost_base::limits::OWN_COMMENT_EVERY_S;
 use provost_base::{EventSeq, visible};
 use provost_domain::{Event, event_kinds};
 use provost_transport::accept::Guard;
-use provost_transport::sse::{CutOff, EventSender, Pulse};
+use provost_transport::sse::{CutOff, EventSender, KeepAlive};
 
 /// Makes the streams of this door.
 pub(super) fn streams() -> EventStreams {
@@ -67,7 +67,7 @@ impl Own {
             return Err(OwnError::new(StatusCode::METHOD_NOT_ALLOWED, "wrong_method", message));
         }
         let wanted = self.wanted(head).await?;
-        let comments = Pulse::comment(Duration::from_secs(OWN_COMMENT_EVERY_S));
+        let comments = KeepAlive::comment(Duration::from_secs(OWN_COMMENT_EVERY_S));
         let Some((sender, stream)) = self.0.streams.readers.enter(Some(comments)) else {
             let busy = OwnError::new(StatusCode::SERVICE_UNAVAILABLE, "busy", TOO_MANY);
             return Err(busy.hint("try again in a moment"));

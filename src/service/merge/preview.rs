@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::super::Provost;
 use super::compare::{ConflictKind, MergeConflict, compared, is_called_by};
-use super::order::{Standing, ordered};
+use super::merge_order::{Standing, ordered};
 use super::owner::{Makers, Owner};
 use super::study::{SideFacts, Study};
 use super::{MergeError, MergeOrder, Named};
@@ -311,7 +311,7 @@ impl Provost {
     /// Adds the facts of the core: the owner, contracts, reservations and intents.
     async fn previewed(&self, looked: &Looked, settings: Vec<String>) -> Result<BranchPreview, MergeError> {
         let owner = self.owner_of(&looked.branch, &looked.makers).await?;
-        let gathered = self.gathered(Arc::new(looked.changes.clone())).await?;
+        let gathered = self.merge_facts(Arc::new(looked.changes.clone())).await?;
         let mut conflicts = looked.conflicts.clone();
         conflicts.extend(gathered.contracts);
         Ok(BranchPreview {

@@ -277,7 +277,7 @@ impl Provost {
                 return Ok(Try::Moved { from: None, to: trunk, followed: Followed::default() });
             }
         };
-        let gathered = self.gathered(Arc::new(ready.looked.changes.clone())).await?;
+        let gathered = self.merge_facts(Arc::new(ready.looked.changes.clone())).await?;
         let mut conflicts = ready.looked.conflicts.clone();
         conflicts.extend(gathered.contracts);
         let passes = entry.passes;

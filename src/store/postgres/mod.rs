@@ -30,7 +30,7 @@ mod roots;
 mod schema;
 mod search;
 mod session;
-mod shelves;
+mod artifact_store;
 mod signing;
 mod start;
 mod sums;
@@ -62,7 +62,7 @@ pub(super) use loss::{accept_loss, loss};
 pub(super) use moving::{move_into, move_out};
 pub(super) use protection::protection;
 pub(super) use schema::migrate;
-pub(crate) use shelves::Shelves;
+pub(crate) use artifact_store::SharedArtifactStore;
 pub(super) use upgrade::upgrade;
 
 pub(super) use read::{PostgresReader, look};

@@ -27,11 +27,11 @@ use hyper::{Method, StatusCode};
 
 use super::query::Query;
 use super::session::Sees;
-use super::{JSON, WebError, assets, document, headers, manners, rows, words};
+use super::{JSON, WebError, assets, document, headers, browser_rules, rows, words};
 use known::{Hub, Repo};
 use provost_base::limits::{HUB_VIEW_MS, WEB_BODY_BYTES_MAX};
 use provost_domain::Door;
-use provost_protocols::loopback::{AdmittedRequest, Answer, Body, LoopbackDoor, Manners, whole};
+use provost_protocols::loopback::{AdmittedRequest, Answer, Body, LoopbackDoor, BrowserRules, whole};
 pub use serve::{Failed, Start, run};
 
 /// The door for browsers, over all repositories.
@@ -137,8 +137,8 @@ impl LoopbackDoor for HubDoor {
         WEB_BODY_BYTES_MAX
     }
 
-    fn manners(&self) -> Manners {
-        manners(self.names.clone())
+    fn browser_rules(&self) -> BrowserRules {
+        browser_rules(self.names.clone())
     }
 
     fn is_entrance(&self, path: &str) -> bool {

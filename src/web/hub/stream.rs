@@ -23,7 +23,7 @@ use provost_api::wire::LAST_EVENT_HEADER;
 use provost_base::limits::{WEB_BEAT_EVERY_S, WEB_RETRY_MS};
 use provost_protocols::event_streams::TOO_MANY;
 use provost_protocols::loopback::{Answer, empty, stream};
-use provost_transport::sse::{EventSender, Pulse};
+use provost_transport::sse::{EventSender, KeepAlive};
 
 /// A reader with its position.
 struct Reader {
@@ -107,7 +107,7 @@ impl Hub {
         }
         let said = head.headers.get(LAST_EVENT_HEADER).map(|it| it.to_str().unwrap_or_default());
         let resumed = said.or_else(|| query.text("after")).map(Cursor::read);
-        let pulse = Pulse::beat(Duration::from_secs(WEB_BEAT_EVERY_S));
+        let pulse = KeepAlive::beat(Duration::from_secs(WEB_BEAT_EVERY_S));
         let Some((sender, body)) = self.0.readers.enter(Some(pulse)) else {
             return Err(WebError::new(StatusCode::SERVICE_UNAVAILABLE, "busy", TOO_MANY));
         };

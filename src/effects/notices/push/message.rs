@@ -8,7 +8,7 @@ use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
-use super::super::told::{UNCHECKED, digest_of, one_line, risk};
+use super::super::notice_text::{UNCHECKED, digest_of, one_line, risk};
 use provost_base::limits::{PUSH_TEXT_BYTES_MAX, PUSH_TTL_S, PUSH_WORDS_BYTES_MAX};
 use provost_base::{ApprovalId, Timestamp, clipped};
 use provost_domain::{ApprovalFacts, NoticeAbout, NoticeKind, OutgoingNotice, TaskFacts};

@@ -22,7 +22,7 @@ use rustix::fs::{
 
 use super::spare_stubs::SpareStubs;
 use super::{about, sockets};
-use crate::guards::{Missing, PLACEHOLDER_MTIME as MARK};
+use crate::read_only::{Missing, PLACEHOLDER_MTIME as MARK};
 use crate::plan::Plan;
 
 /// How many times a supervisor tries to agree with others that come and go.

@@ -48,7 +48,7 @@ pub(super) fn build(plan: &Plan, binds: &[Bind]) -> Result<(), SetupError> {
     let (system, links) = step(plan, Step::Sources, system)?;
     let sources = step(plan, Step::Sources, || sources(plan, binds))?;
     let devices = step(plan, Step::Devices, devices)?;
-    let entrance = step(plan, Step::Sources, || entrance(plan))?;
+    let door_socket = step(plan, Step::Sources, || door_socket(plan))?;
     let home = step(plan, Step::Sources, || kept_home(plan))?;
     step(plan, Step::NewRoot, || new_root(plan))?;
     step(plan, Step::Binds, || {
@@ -62,7 +62,7 @@ pub(super) fn build(plan: &Plan, binds: &[Bind]) -> Result<(), SetupError> {
         terminals::new_instance()?.map_or(Ok(()), terminals::attach)
     })?;
     step(plan, Step::Binds, || attach_sources(&sources, binds))?;
-    step(plan, Step::Binds, || entrance.iter().chain(&home).try_for_each(attach))?;
+    step(plan, Step::Binds, || door_socket.iter().chain(&home).try_for_each(attach))?;
     step(plan, Step::Proc, || proc(plan))?;
     step(plan, Step::Pivot, pivot)?;
     step(plan, Step::ReadOnlyRoot, || {
@@ -141,8 +141,8 @@ fn sources(plan: &Plan, binds: &[Bind]) -> io::Result<Vec<Source>> {
 
 /// Returns the socket of the worker's own door, at its place inside. Every process that can see it can connect, also
 /// if it is mounted read-only.
-fn entrance(plan: &Plan) -> io::Result<Option<Source>> {
-    let Some(DoorSocket::Mounted(path)) = &plan.entrance else { return Ok(None) };
+fn door_socket(plan: &Plan) -> io::Result<Option<Source>> {
+    let Some(DoorSocket::Mounted(path)) = &plan.door_socket else { return Ok(None) };
     let source = restricted(path, None, RDONLY | NOSUID | NODEV | NOEXEC).map_err(about(path))?;
     Ok(Some(Source { path: DOOR_SOCKET.into(), ..source }))
 }

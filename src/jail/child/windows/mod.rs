@@ -138,7 +138,7 @@ fn fits(plan: &Plan) -> Result<(), String> {
             plan.tier().name()
         ));
     }
-    if plan.network != Network::None || !plan.outlets.is_empty() || plan.entrance.is_some() {
+    if plan.network != Network::None || !plan.outlets.is_empty() || plan.door_socket.is_some() {
         return Err("tier job has neither a network of its own nor a door".into());
     }
     if plan.without.iter().any(|layer| *layer != Layer::Token || !plan.lacks(*layer)) {

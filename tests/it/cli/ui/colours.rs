@@ -1,7 +1,7 @@
 //! Differences in colours: those of the language, beside the colours of what comes and goes; without colours the text is the same.
 
 use provost::api::wire;
-use provost::ui::{Asked, Got, Look, Model, News, Repository, Screen, draw};
+use provost::ui::{Asked, Got, Theme, Model, News, Repository, Screen, draw};
 use provost::view::{self, Block};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
@@ -20,7 +20,7 @@ fn apply(text: &str) -> wire::Approval {
 }
 
 /// Each sign on the screen with its style, line by line.
-fn drawn(look: Look, it: &wire::Approval) -> Vec<Vec<(String, Style)>> {
+fn drawn(look: Theme, it: &wire::Approval) -> Vec<Vec<(String, Style)>> {
     use provost::client::approvals::{facts, words};
     let mut desk = Desk::new(SIZE, &["shop"]);
     desk.model = Model::new(look, SIZE, now());
@@ -61,7 +61,7 @@ fn a_difference_has_the_colours_of_its_language_and_of_what_comes_and_goes() {
     let line = "def f(a, b): return 'x'";
     let it = apply(line);
     for light in [false, true] {
-        let lines = drawn(Look { colour: true, light }, &it);
+        let lines = drawn(Theme { colour: true, light }, &it);
         let added = format!("+{line}");
         let at = |text: &str| style_of(&lines, &added, text);
         assert_eq!(at("+").fg, Some(Color::Green));
@@ -77,7 +77,7 @@ fn a_difference_has_the_colours_of_its_language_and_of_what_comes_and_goes() {
         assert!(style_of(&lines, " # why", "#").add_modifier.contains(Modifier::ITALIC));
     }
     // Without colours the same text stands there, and nothing but the ground's style.
-    let (plain, coloured) = (Look { colour: false, light: false }, Look { colour: true, light: false });
+    let (plain, coloured) = (Theme { colour: false, light: false }, Theme { colour: true, light: false });
     let text = |lines: &[Vec<(String, Style)>]| -> Vec<String> {
         lines.iter().map(|line| line.iter().map(|it| it.0.as_str()).collect()).collect()
     };
@@ -93,7 +93,7 @@ fn a_line_that_is_long_and_hostile_is_drawn_at_once_and_acts_on_nothing() {
     let line = format!("x = [{}] # \u{1b}[2J \u{202e}", "'a', 1,   ".repeat(15_000));
     let it = apply(&line);
     let begun = std::time::Instant::now();
-    let lines = drawn(Look { colour: true, light: false }, &it);
+    let lines = drawn(Theme { colour: true, light: false }, &it);
     assert!(begun.elapsed() < std::time::Duration::from_secs(20), "{:?}", begun.elapsed());
     let text: String = lines.iter().flatten().map(|it| it.0.as_str()).collect();
     assert!(text.contains("\\u{1b}[2J") && !text.contains(['\u{1b}', '\u{202e}']), "{text}");

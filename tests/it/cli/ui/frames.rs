@@ -3,7 +3,7 @@
 use std::fs;
 
 use provost::api::wire::{self, Note};
-use provost::ui::{Input, Look, Model, News, Screen, draw};
+use provost::ui::{Input, Theme, Model, News, Screen, draw};
 use provost::view::{self, Filter};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
@@ -318,7 +318,7 @@ fn ten_thousand_tasks_answer_keys_at_once() {
 fn colours_only_repeat_what_words_say() {
     let cells = |colour, light| {
         let mut desk = busy((120, 40));
-        let mut model = Model::new(Look { colour, light }, (120, 40), now());
+        let mut model = Model::new(Theme { colour, light }, (120, 40), now());
         std::mem::swap(&mut desk.model, &mut model);
         let mut again = Desk { model: desk.model, now_ms: now(), orders: Vec::new() };
         again.news(News::Found(provost::ui::Repository {
@@ -346,9 +346,9 @@ fn colours_only_repeat_what_words_say() {
 fn the_environment_says_how_a_terminal_is_drawn_upon() {
     let of = |set: &[(&str, &str)], typed| {
         let set: Vec<(String, String)> = set.iter().map(|(a, b)| ((*a).into(), (*b).into())).collect();
-        Look::of(|name| set.iter().find(|it| it.0 == name).map(|it| it.1.clone()), typed)
+        Theme::of(|name| set.iter().find(|it| it.0 == name).map(|it| it.1.clone()), typed)
     };
-    assert_eq!(of(&[], None), Look { colour: true, light: false });
+    assert_eq!(of(&[], None), Theme { colour: true, light: false });
     assert!(!of(&[("NO_COLOR", "1")], None).colour);
     assert!(of(&[("NO_COLOR", "")], None).colour, "an empty one is none");
     assert!(of(&[("COLORFGBG", "0;15")], None).light);

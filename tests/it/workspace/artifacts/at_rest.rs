@@ -26,7 +26,7 @@ fn harvest(task: &TaskId) -> Changeset {
     let text = artifact(1, "file", "a.rs", "new\r\n\u{1f980}");
     let image = artifact(2, "binary", "b.png", "");
     Changeset {
-        gathered: vec![
+        collected: vec![
             CollectedArtifact { artifact: text, bytes: None, base: Some(b"old".to_vec()), lines: (0, 0) },
             CollectedArtifact { artifact: image, bytes: Some(vec![0, 255, 10]), base: None, lines: (0, 0) },
         ],
@@ -45,7 +45,7 @@ fn what_was_kept_is_found_by_its_task_and_by_its_id() {
     store.keep(&one, &harvest(&one), "the answer").unwrap();
     let kept = store.of(&one).unwrap().unwrap();
     assert_eq!((kept.artifacts.len(), &*kept.answer), (2, "the answer"));
-    assert_eq!(kept.artifacts[0], harvest(&one).gathered[0].artifact);
+    assert_eq!(kept.artifacts[0], harvest(&one).collected[0].artifact);
     assert_eq!(store.base_of(&kept.artifacts[0].id).unwrap().unwrap(), b"old");
     assert_eq!(store.bytes_of(&kept.artifacts[1].id).unwrap().unwrap(), [0, 255, 10]);
     assert_eq!(store.base_of(&kept.artifacts[1].id).unwrap(), None);

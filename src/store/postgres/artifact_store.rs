@@ -17,7 +17,7 @@ use provost_base::limits::{
 pub(crate) type Signed = (Vec<u8>, Vec<u8>);
 
 /// A session with the shelves of one repository.
-pub(crate) struct Shelves {
+pub(crate) struct SharedArtifactStore {
     session: Session,
     repo: i32,
     host: String,
@@ -30,7 +30,7 @@ const MAKE_ROOM: &str = "with shelves as (
         select shelf, sum(bytes) over (order by at desc, shelf) as bytes from shelves
     ) delete from provost.artifact where repo = $1 and shelf in (select shelf from kept where bytes > $2::bigint)";
 
-impl Shelves {
+impl SharedArtifactStore {
     /// Opens a session.
     ///
     /// # Errors

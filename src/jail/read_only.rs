@@ -29,7 +29,7 @@ pub enum Missing {
 
 /// A path beneath a writable directory that stays read-only.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
-pub struct Guard {
+pub struct ReadOnlyPath {
     /// Relative to the writable directory.
     pub path: RepoPath,
     /// The treatment of the path when it is missing.
@@ -50,16 +50,16 @@ pub enum Git {
 
 impl Git {
     /// Returns the paths of a repository that stay read-only.
-    pub(super) fn guards(self) -> &'static [(&'static str, Missing)] {
+    pub(super) fn read_only(self) -> &'static [(&'static str, Missing)] {
         match self {
             Git::Read => &[(".git", Missing::Directory)],
-            Git::Write => &GIT_GUARDS,
+            Git::Write => &GIT_READ_ONLY,
         }
     }
 }
 
 /// Git's files that name programs or lead to other files that do. `git` keeps working beside them.
-const GIT_GUARDS: [(&str, Missing); 6] = [
+const GIT_READ_ONLY: [(&str, Missing); 6] = [
     (".git/hooks", Missing::Directory),
     (".git/config", Missing::File),
     (".git/config.worktree", Missing::File),

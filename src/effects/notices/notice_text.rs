@@ -7,7 +7,7 @@ use provost_base::{Timestamp, clipped, task_command, visible};
 use provost_domain::{ApprovalFacts, NoticeAbout, NoticeKind, NoticeWords, OutgoingNotice, Risk, TaskFacts};
 
 /// A notice as people read it.
-pub(super) struct Told {
+pub(super) struct NoticeText {
     /// One line that sums up the notice.
     pub(super) title: String,
     /// The daemon's own facts, one on each line.
@@ -30,7 +30,7 @@ pub(super) const UNCHECKED: &str = "In the agent's own words, unchecked:";
 /// Longest name of a repository that is shown, in bytes.
 const REPOSITORY_BYTES_MAX: usize = 80;
 
-impl Told {
+impl NoticeText {
     pub(super) fn of(notice: &OutgoingNotice, repository: &str, base: Option<&str>) -> Self {
         let told = match &notice.about {
             NoticeAbout::Approval(facts) => match &facts.outcome {

@@ -6,14 +6,14 @@ use provost_view::{TokenKind, Tone};
 
 /// The colours of a terminal.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Look {
+pub struct Theme {
     /// Whether colours are used; `NO_COLOR` switches them off.
     pub colour: bool,
     /// Whether the terminal's background is light: then other colours of its palette are readable.
     pub light: bool,
 }
 
-impl Look {
+impl Theme {
     /// Returns the look that the environment asks for; `light`, which the person gave, takes precedence.
     pub fn of(environment: impl Fn(&str) -> Option<String>, light: Option<bool>) -> Self {
         let no_colour = environment("NO_COLOR").is_some_and(|it| !it.is_empty());
@@ -85,7 +85,7 @@ impl Look {
     }
 }
 
-impl Look {
+impl Theme {
     /// The style of a token, beside the colour that tells added from removed lines.
     pub(crate) fn token(self, kind: TokenKind) -> Style {
         match (self.colour, kind) {

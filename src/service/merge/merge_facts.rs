@@ -17,7 +17,7 @@ use provost_workspace::git_objects::TreeChange;
 
 /// The collected facts.
 #[derive(Clone, Default, Debug)]
-pub(super) struct Gathered {
+pub(super) struct MergeFacts {
     /// The contracts that the merge breaks and the trunk alone does not.
     pub(super) contracts: Vec<MergeConflict>,
     /// The reservations of agents, as sentences that begin with the agent's name.
@@ -38,11 +38,11 @@ struct Changed {
 impl Provost {
     /// Compares the differences between the trunk and a merged tree with the state of the core. Every lock and
     /// claim counts, since only the commits tell whose the branch is.
-    pub(super) async fn gathered(&self, changes: Arc<Vec<TreeChange>>) -> Result<Gathered, MergeError> {
-        let mut all = Gathered::default();
+    pub(super) async fn merge_facts(&self, changes: Arc<Vec<TreeChange>>) -> Result<MergeFacts, MergeError> {
+        let mut all = MergeFacts::default();
         for from in (0..changes.len()).step_by(STAGED_FILES_MAX) {
             let some: Vec<TreeChange> = changes.iter().skip(from).take(STAGED_FILES_MAX).cloned().collect();
-            self.gather_some(some, &changes, &mut all).await?;
+            self.collect_some(some, &changes, &mut all).await?;
         }
         for list in [&mut all.held, &mut all.announced] {
             list.truncate(MERGE_TOLD_MAX);
@@ -51,11 +51,11 @@ impl Provost {
         Ok(all)
     }
 
-    async fn gather_some(
+    async fn collect_some(
         &self,
         some: Vec<TreeChange>,
         changes: &[TreeChange],
-        all: &mut Gathered,
+        all: &mut MergeFacts,
     ) -> Result<(), MergeError> {
         let paths: Vec<RepoPath> = some.iter().filter_map(|it| RepoPath::as_is(&it.path)).collect();
         let bound = self.view(ContractsOn(paths.clone())).await?;
@@ -120,7 +120,7 @@ impl Provost {
         files: &[Changed],
         bound: &BTreeSet<RepoPath>,
         renames: &BTreeMap<RepoPath, String>,
-        all: &mut Gathered,
+        all: &mut MergeFacts,
     ) -> Result<(), MergeError> {
         let target = |path: &RepoPath| renames.iter().find(|(_, to)| to.as_str() == path.as_str());
         let counts = |it: &&Changed| bound.contains(&it.path) || target(&it.path).is_some();
@@ -157,7 +157,7 @@ impl Provost {
         Ok(())
     }
 
-    async fn held_of(&self, files: Vec<Changed>, all: &mut Gathered) -> Result<(), MergeError> {
+    async fn held_of(&self, files: Vec<Changed>, all: &mut MergeFacts) -> Result<(), MergeError> {
         let edit = |it: Changed| {
             let content = |it: Option<Arc<[u8]>>| it.unwrap_or_else(|| Arc::from(Vec::new()));
             let change = Some((content(it.before), content(it.after)));
@@ -185,7 +185,7 @@ impl Provost {
         let (from, to) = (from.to_owned(), to.to_owned());
         let found = async {
             let changes = self.with_objects(move |objects| Ok(objects.changes(&from, &to)?)).await?;
-            self.gathered(Arc::new(changes)).await
+            self.merge_facts(Arc::new(changes)).await
         };
         match found.await {
             Ok(gathered) => self.follow_moves(gathered.moves).await,
