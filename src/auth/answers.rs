@@ -17,7 +17,7 @@ use super::entries::{Unproved, admits};
 const RESET_WAIT: Ttl = Ttl::seconds_clamped(PASSKEYS_RESET_S);
 
 /// A question as its host asked it.
-struct Asked {
+struct AskedApproval {
     host: HostId,
     by: Vec<Approver>,
 }
@@ -28,7 +28,7 @@ struct Asked {
 /// The first event that does not prove its claim, or the last event if something is about to begin that no event has granted.
 pub fn check(state: &State, away: &AnsweredAway) -> Result<(), (EventSeq, Unproved)> {
     let mut record = Record::of_daemon(state.passkeys.daemon());
-    let (mut asked, mut granted) = (BTreeMap::<ApprovalId, Asked>::new(), Vec::new());
+    let (mut asked, mut granted) = (BTreeMap::<ApprovalId, AskedApproval>::new(), Vec::new());
     let (mut last, mut reset) = (away.since, None);
     for past in &away.events {
         last = last.max(past.seq);
@@ -43,7 +43,7 @@ pub fn check(state: &State, away: &AnsweredAway) -> Result<(), (EventSeq, Unprov
         let signed = record.take(&past.kind, Some(body));
         match event.kind {
             EventKind::ApprovalAsked { approval, by, .. } => {
-                drop(asked.insert(approval, Asked { host: event.host, by }));
+                drop(asked.insert(approval, AskedApproval { host: event.host, by }));
             }
             EventKind::ApprovalAnswered { approval, verdict, proof, .. } => {
                 let ours = asked.get(&approval).filter(|it| it.host == away.here);

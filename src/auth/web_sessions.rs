@@ -97,13 +97,13 @@ pub struct GoodSession {
     pub is_to_be_kept: bool,
 }
 
-struct Known {
+struct LiveSession {
     session: WebSession,
     noted_at: Timestamp,
     alive: watch::Sender<()>,
 }
 
-impl Known {
+impl LiveSession {
     fn new(session: WebSession) -> Self {
         Self { noted_at: session.used_at, session, alive: watch::Sender::new(()) }
     }
@@ -119,7 +119,7 @@ struct Written {
 
 /// All sessions of a daemon.
 pub struct WebSessions {
-    all: Mutex<Vec<Known>>,
+    all: Mutex<Vec<LiveSession>>,
     file: PathBuf,
     /// Held while the file is written, so that an older state never replaces a newer one.
     writing: Semaphore,
@@ -133,10 +133,10 @@ impl WebSessions {
             Vec::new()
         });
         let good = found.into_iter().filter(|it| !it.is_over(now)).take(WEB_SESSIONS_MAX);
-        Self { all: Mutex::new(good.map(Known::new).collect()), file, writing: Semaphore::new(1) }
+        Self { all: Mutex::new(good.map(LiveSession::new).collect()), file, writing: Semaphore::new(1) }
     }
 
-    fn all(&self) -> MutexGuard<'_, Vec<Known>> {
+    fn all(&self) -> MutexGuard<'_, Vec<LiveSession>> {
         self.all.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -155,7 +155,7 @@ impl WebSessions {
         if all.len() >= WEB_SESSIONS_MAX {
             return Err(Full);
         }
-        all.push(Known::new(session));
+        all.push(LiveSession::new(session));
         Ok(())
     }
 
@@ -168,7 +168,7 @@ impl WebSessions {
         now: Timestamp,
     ) -> Option<WebSession> {
         let mut all = self.all();
-        let is_meant = |it: &Known| {
+        let is_meant = |it: &LiveSession| {
             let (session, is_over) = (&it.session, it.session.is_over(now));
             session.digest == *invitation
                 && session.reader == WebReader::Invitation
@@ -179,7 +179,7 @@ impl WebSessions {
         let invited = all.swap_remove(at).session;
         let session =
             WebSession { digest: fresh, reader: WebReader::Invited, began_at: now, used_at: now, ..invited };
-        all.push(Known::new(session.clone()));
+        all.push(LiveSession::new(session.clone()));
         Some(session)
     }
 

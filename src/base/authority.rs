@@ -43,7 +43,7 @@ pub enum BadAuthority {
 
 /// The host part of an address: a name that still has to be resolved, or an IP address.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum Host {
+pub enum Hostname {
     /// A name in lower case, which still has to be resolved.
     Name(Box<str>),
     /// An IPv4 or IPv6 address that is used as it is, without a resolver.
@@ -54,7 +54,7 @@ pub enum Host {
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Authority {
     /// A name or an IP address, in its one spelling.
-    pub host: Host,
+    pub host: Hostname,
     /// The port; never 0.
     pub port: u16,
 }
@@ -86,7 +86,7 @@ impl Authority {
                 "" => default.ok_or(BadAuthority::Port)?,
                 after => port(after.strip_prefix(':').ok_or(BadAuthority::Port)?)?,
             };
-            return Ok(Self { host: Host::Address(ipv6(inside)?), port });
+            return Ok(Self { host: Hostname::Address(ipv6(inside)?), port });
         }
         let (host, port) = match (text.rsplit_once(':'), default) {
             (Some((host, digits)), _) => (host, port(digits)?),
@@ -97,12 +97,12 @@ impl Authority {
     }
 }
 
-impl fmt::Display for Host {
+impl fmt::Display for Hostname {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Host::Name(name) => f.write_str(name),
-            Host::Address(IpAddr::V4(it)) => it.fmt(f),
-            Host::Address(IpAddr::V6(it)) => write!(f, "[{it}]"),
+            Hostname::Name(name) => f.write_str(name),
+            Hostname::Address(IpAddr::V4(it)) => it.fmt(f),
+            Hostname::Address(IpAddr::V6(it)) => write!(f, "[{it}]"),
         }
     }
 }
@@ -128,7 +128,7 @@ fn ipv6(text: &str) -> Result<IpAddr, BadAuthority> {
     }
 }
 
-fn name_or_ipv4(text: &str) -> Result<Host, BadAuthority> {
+fn name_or_ipv4(text: &str) -> Result<Hostname, BadAuthority> {
     if !text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'.') {
         return Err(BadAuthority::Letters);
     }
@@ -146,9 +146,9 @@ fn name_or_ipv4(text: &str) -> Result<Host, BadAuthority> {
     let hexadecimal = last.strip_prefix("0x").is_some_and(|rest| rest.bytes().all(|b| b.is_ascii_hexdigit()));
     if number || hexadecimal {
         let address = Ipv4Addr::from_str(text).map_err(|_| BadAuthority::Number)?;
-        return Ok(Host::Address(IpAddr::V4(address)));
+        return Ok(Hostname::Address(IpAddr::V4(address)));
     }
-    Ok(Host::Name(text.to_ascii_lowercase().into()))
+    Ok(Hostname::Name(text.to_ascii_lowercase().into()))
 }
 
 /// A destination that a worker may be allowed to reach, as written in the configuration: `name:port`,
@@ -175,12 +175,12 @@ impl Destination {
             return Ok(Self { authority: Authority::parse(text)?, at: None });
         };
         let authority = Authority::parse(authority)?;
-        let Host::Address(at) = Authority::parse_or(at, authority.port)?.host else {
+        let Hostname::Address(at) = Authority::parse_or(at, authority.port)?.host else {
             return Err(BadAuthority::Pin);
         };
         // The port is given once, before the sign.
         match (&authority.host, Destination::has_port(text)) {
-            (Host::Name(_), false) => Ok(Self { authority, at: Some(at) }),
+            (Hostname::Name(_), false) => Ok(Self { authority, at: Some(at) }),
             _ => Err(BadAuthority::Pin),
         }
     }
@@ -193,8 +193,8 @@ impl Destination {
     /// Returns the loopback address that it names, if any.
     pub fn loopback(&self) -> Option<IpAddr> {
         let named = match self.authority.host {
-            Host::Address(address) => Some(address),
-            Host::Name(_) => self.at,
+            Hostname::Address(address) => Some(address),
+            Hostname::Name(_) => self.at,
         };
         named.filter(|address| address.is_loopback() || address.is_unspecified())
     }
@@ -203,7 +203,7 @@ impl Destination {
 impl fmt::Display for Destination {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.authority.fmt(f)?;
-        self.at.map_or(Ok(()), |at| write!(f, "={}", Host::Address(at)))
+        self.at.map_or(Ok(()), |at| write!(f, "={}", Hostname::Address(at)))
     }
 }
 

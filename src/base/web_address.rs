@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use super::authority::{Authority, BadAuthority, Host};
+use super::authority::{Authority, BadAuthority, Hostname};
 use super::limits::NOTICE_URL_BYTES_MAX;
 
 /// The reason why a text is not such an address. It quotes none of the text, since an address may be a secret.
@@ -55,7 +55,7 @@ impl WebAddress {
         if !target.bytes().all(plain) {
             return Err(BadWebAddress::Path);
         }
-        let loopback = matches!(authority.host, Host::Address(address) if address.is_loopback());
+        let loopback = matches!(authority.host, Hostname::Address(address) if address.is_loopback());
         if !tls && !loopback {
             return Err(BadWebAddress::NoTls);
         }

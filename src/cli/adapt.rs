@@ -25,7 +25,7 @@ use super::identity::IdentityArgs;
 use super::repo_context::wait_for;
 use super::{CliError, RepoContext, out, session, up};
 use file::{Alone, Done, FileError, HostFile, Mark};
-use host::Host;
+use host::AgentHost;
 use provost_api::wire;
 use provost_base::AgentId;
 use provost_base::limits::EVENT_PAGE_MAX;
@@ -69,7 +69,7 @@ pub(super) enum Adapters {
 #[derive(Args, Debug)]
 pub(super) struct Adapt {
     /// The host whose file has the section
-    host: Host,
+    host: AgentHost,
     /// Speak as this agent; by default as PROVOST_AGENT, WIT_SESSION or CLAUDE_SESSION_ID says, else as
     /// claude-code-1, cursor-1, codex-1 or agent-1
     #[arg(long, visible_alias = "as", value_name = "AGENT")]
@@ -210,7 +210,7 @@ struct Adapter<'a> {
     here: &'a RepoContext,
     client: Client,
     agent: AgentId,
-    host: Host,
+    host: AgentHost,
     role: &'static str,
     file: Arc<HostFile>,
     /// The file, as the adapter has written it.

@@ -173,7 +173,7 @@ fn add(here: &RepoContext, asked: &Add, rehearse: &Rehearsal) -> Result<u8, CliE
     let mut file = SettingsFile::read(&settings(&here.places, asked.into))?;
     let choice = Choice::make(here, preset, asked)?;
     let found = find::find(here, preset, choice.form, asked.at.as_deref())?;
-    let wanted = access::Asked {
+    let wanted = access::AccessArgs {
         key_from: asked.key_from.as_deref(),
         secret: asked.secret.as_deref(),
         upstream: asked.upstream.as_ref(),

@@ -81,7 +81,7 @@ pub(super) enum Command {
         subcommand,
         after_help = "Examples:\n  provost host list\n  provost host export-key shop.key\n  provost host join --key-file shop.key"
     )]
-    Host(hosts::Host),
+    Host(hosts::HostCommand),
     /// Say what the people at the hosts of the repository may do
     #[command(
         subcommand,

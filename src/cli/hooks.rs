@@ -42,7 +42,7 @@ use super::args::duration;
 use super::cli_error::{DONE, USAGE};
 use super::{CliError, RepoContext, git, hook, out};
 use form::Form;
-use host::{Host, Wish};
+use host::{HookHost, Wish};
 use provost_base::{AgentId, Ttl};
 
 pub(crate) use call::names_in;
@@ -98,11 +98,11 @@ enum Owner {
 }
 
 impl Owner {
-    fn host(self) -> Option<Host> {
+    fn host(self) -> Option<HookHost> {
         match self {
-            Owner::Claude => Some(Host::Claude),
-            Owner::Codex => Some(Host::Codex),
-            Owner::Cursor => Some(Host::Cursor),
+            Owner::Claude => Some(HookHost::Claude),
+            Owner::Codex => Some(HookHost::Codex),
+            Owner::Cursor => Some(HookHost::Cursor),
             Owner::Git => None,
         }
     }
@@ -201,14 +201,14 @@ fn install(here: &RepoContext, asked: &Install) -> Result<u8, CliError> {
 
 /// Returns the state of the hooks of each host that has any: the host, whether all is well, and a sentence.
 pub(super) fn standings(here: &RepoContext) -> Result<Vec<(&'static str, bool, String)>, CliError> {
-    let all = install::standings(here, &[Host::Claude, Host::Codex, Host::Cursor])?;
+    let all = install::standings(here, &[HookHost::Claude, HookHost::Codex, HookHost::Cursor])?;
     Ok(all.iter().filter_map(install::Standing::in_short).collect())
 }
 
 fn status(here: &RepoContext, owner: Option<Owner>) -> Result<u8, CliError> {
     let hosts = match owner {
         Some(owner) => owner.host().into_iter().collect(),
-        None => vec![Host::Claude, Host::Codex, Host::Cursor],
+        None => vec![HookHost::Claude, HookHost::Codex, HookHost::Cursor],
     };
     let of_git = matches!(owner, None | Some(Owner::Git));
     if here.json {

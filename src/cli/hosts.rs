@@ -20,7 +20,7 @@ const LINE_MAX: usize = 1_024;
 
 /// `provost host`.
 #[derive(Subcommand, Debug)]
-pub(super) enum Host {
+pub(super) enum HostCommand {
     /// Write the journal's key and an invitation into a file for a machine that is to join, and print the code that opens it
     #[command(
         after_help = "The file and the code are worth something only together: give them to the other machine in two ways. One machine joins with a file, unless --hosts says how many.\n\nExample:\n  provost host export-key shop.key"
@@ -93,15 +93,15 @@ pub(super) struct Drain {
     host: String,
 }
 
-pub(super) fn host(here: &RepoContext, asked: &Host) -> Result<u8, CliError> {
+pub(super) fn host(here: &RepoContext, asked: &HostCommand) -> Result<u8, CliError> {
     match asked {
-        Host::ExportKey(it) => export_key(here, it),
-        Host::Invite(it) => invitations::invite(here, it),
-        Host::Join(it) => join(here, it),
-        Host::Remove(it) => remove(here, it),
-        Host::Drain(it) => take_out(here, &it.host, TakenOut::Drained),
-        Host::Upgrade => host_upgrade::upgrade(here, &shared(here)?),
-        Host::List => list(here),
+        HostCommand::ExportKey(it) => export_key(here, it),
+        HostCommand::Invite(it) => invitations::invite(here, it),
+        HostCommand::Join(it) => join(here, it),
+        HostCommand::Remove(it) => remove(here, it),
+        HostCommand::Drain(it) => take_out(here, &it.host, TakenOut::Drained),
+        HostCommand::Upgrade => host_upgrade::upgrade(here, &shared(here)?),
+        HostCommand::List => list(here),
     }
 }
 

@@ -16,7 +16,7 @@ use super::hosts::shared;
 use super::{CliError, RepoContext, out};
 use provost_base::HostRole;
 use provost_base::limits::{HOST_KEY_BYTES_MAX, HOSTS_MAX};
-use provost_store::{self as store, Way};
+use provost_store::{self as store, RepositoryRoute};
 use provost_system as system;
 
 /// The beginning of such a line.
@@ -74,7 +74,7 @@ pub(super) fn invite(here: &RepoContext, asked: &Invite) -> Result<u8, CliError>
         None => origin(&here.places.worktree).and_then(|it| address(&it).ok()),
     };
     let role = HostRole::from(asked.role);
-    let way = Some(Way { url, ca, clone });
+    let way = Some(RepositoryRoute { url, ca, clone });
     let invite = store::Invite { name: &database.name, most: asked.hosts, role, way };
     let sealed = store::seal_key(&here.places.state, invite).map_err(|err| failed(&err))?;
     let line = format!("{BEGINS}{}", URL_SAFE_NO_PAD.encode(sealed.text.as_bytes()));

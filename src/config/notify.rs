@@ -14,7 +14,7 @@ use super::table::{key, section};
 use super::value::{Context, Mark, Row, Value, checked, lists, quoted, text, words};
 use super::worker::unknown;
 use provost_base::limits::{NOTICE_KEYS_MAX, NOTICE_TARGETS_MAX};
-use provost_base::{Host, WebAddress};
+use provost_base::{Hostname, WebAddress};
 
 words! {
     /// The form in which an address takes notices.
@@ -109,7 +109,7 @@ impl Value for NotifyIp {
         let text = text(value)?;
         let bracketed = if text.contains(':') { format!("[{text}]") } else { text.to_owned() };
         match provost_base::Authority::parse_or(&bracketed, 443).map(|it| it.host) {
-            Ok(Host::Address(address)) => Ok(Self(address)),
+            Ok(Hostname::Address(address)) => Ok(Self(address)),
             _ => Err("must be an IP address, such as \"192.168.1.5\"".into()),
         }
     }

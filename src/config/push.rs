@@ -5,7 +5,7 @@ use toml::de::DeValue;
 use super::notify::NotifyKind;
 use super::table::PushSettings;
 use super::value::{Context, Value, lists, quoted, text};
-use provost_base::{Authority, Destination, Host, WebAddress};
+use provost_base::{Authority, Destination, Hostname, WebAddress};
 
 /// A push service that the configuration adds.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Debug)]
@@ -22,7 +22,7 @@ impl PushHost {
         let wrong = |why: &dyn std::fmt::Display| format!("{text:?} {why}");
         let (name, at) = text.split_once('=').map_or((text, None), |(name, at)| (name, Some(at)));
         let authority = Authority::parse_or(name, 443).map_err(|why| wrong(&why))?;
-        if matches!(authority.host, Host::Address(_)) {
+        if matches!(authority.host, Hostname::Address(_)) {
             return Err(wrong(
                 &"is an address; write the name that its certificate has, and the address behind \"=\"",
             ));
@@ -62,7 +62,7 @@ impl PushSubject {
             _ => return wrong("begins with neither mailto: nor https://"),
         };
         let address = WebAddress::parse(&host).map_err(|why| format!("{text:?}: {why}"))?;
-        let Host::Name(name) = &address.authority().host else {
+        let Hostname::Name(name) = &address.authority().host else {
             return wrong("names an address; push services want a name that the world knows");
         };
         if !name.contains('.') || &**name == "localhost" || name.ends_with(".localhost") {

@@ -13,7 +13,7 @@ use provost_domain::Principal;
 use provost_mcp::{Called, Clients, McpHttp, Settings, recorded_for, sessions_there};
 use provost_protocols::loopback::origin;
 use provost_protocols::own::{InProcessApi, Own, Page, VerifiedCaller};
-use provost_web::{PageParts, Place, Web};
+use provost_web::{PageParts, PageAddress, Web};
 
 /// A caller that the door has recognised, with the daemon's own API that answers it.
 struct Recognised {
@@ -54,7 +54,7 @@ impl Daemon {
         let pages = names.iter().map(|host| Page { origin: origin(host, port), host: host.clone() });
         api.serves_pages(pages.collect());
         let signs_in = settings.read == WebRead::Passkey;
-        Web::new(Place::Here { names, port, signs_in }, self.page_parts(api))
+        Web::new(PageAddress::Here { names, port, signs_in }, self.page_parts(api))
     }
 
     /// Makes the page for browsers elsewhere, at these addresses of a proxy.
@@ -64,7 +64,7 @@ impl Daemon {
         api.serves_pages(public.iter().map(page).collect());
         let origins: Vec<String> = public.iter().map(|it| it.as_str().to_owned()).collect();
         api.serves_elsewhere(origins.clone());
-        Web::new(Place::Elsewhere { origins }, self.page_parts(api))
+        Web::new(PageAddress::Elsewhere { origins }, self.page_parts(api))
     }
 
     fn page_parts(&self, api: &InProcessApi) -> PageParts {

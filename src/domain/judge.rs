@@ -6,6 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Command, Principal, ToolFacts};
+pub use provost_base::Tier;
 use provost_base::{AgentId, Digest, RepoPath, RuleId, Timestamp, Ttl};
 
 /// The actions that are subject to policy.
@@ -36,29 +37,6 @@ impl Action {
             Action::Permission => "permission",
             Action::Approve => "approve",
             Action::Token => "token",
-        }
-    }
-}
-
-/// The strength of a worker's confinement by the kernel. Ordered: later is stronger.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Tier {
-    /// A job object and a token with which little can be written; reading and the network stay open.
-    Job,
-    /// Landlock, system call filter, limits; the host's files stay visible by name.
-    Ll,
-    /// Namespaces and a root of its own, in addition to all of `Ll`.
-    Ns,
-}
-
-impl Tier {
-    /// Returns the word in rules and in the configuration.
-    pub fn name(self) -> &'static str {
-        match self {
-            Tier::Job => "job",
-            Tier::Ll => "ll",
-            Tier::Ns => "ns",
         }
     }
 }

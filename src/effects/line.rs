@@ -17,7 +17,7 @@ struct Inner {
 }
 
 /// A place to run, or a place in the line; dropping it gives it back.
-pub(super) struct Place {
+pub(super) struct LineSlot {
     line: Line,
     number: TurnNo,
 }
@@ -28,7 +28,7 @@ impl Line {
     }
 
     /// Waits for a place. A run that stops waiting leaves the line.
-    pub(super) async fn place(&self, turn: Turn) -> Place {
+    pub(super) async fn place(&self, turn: Turn) -> LineSlot {
         let (called, call) = oneshot::channel();
         let place = {
             let mut inner = self.inner();
@@ -40,7 +40,7 @@ impl Line {
                 // The run has its place already.
                 let _heard = called.send(());
             }
-            Place { line: self.clone(), number }
+            LineSlot { line: self.clone(), number }
         };
         // The sender is only dropped after the call.
         call.await.ok();
@@ -53,7 +53,7 @@ impl Line {
     }
 }
 
-impl Drop for Place {
+impl Drop for LineSlot {
     fn drop(&mut self) {
         let mut inner = self.line.inner();
         inner.calls.remove(&self.number);

@@ -178,7 +178,7 @@ pub(super) fn prepare_words(
     };
     let mut draft = Draft::new(program, environment(profile, &fill, asked.as_deref(), !instead)?, work);
     draft.args = fit(words.map_or_else(|| profile.arguments(&fill).map_err(worker_failed), Ok)?)?;
-    draft.tier = of_jail(tier);
+    draft.tier = tier;
     private.open_repository(&mut draft, profile);
     private.tell(&mut draft, task, place)?;
     let (secrets, outlets) = give(&mut draft, task, profile, (place, tier))?;
@@ -433,14 +433,6 @@ fn fit(args: Vec<String>) -> Result<Vec<String>, Failure> {
 fn text(path: &Path) -> Result<String, Failure> {
     let text = path.to_str().map(str::to_owned);
     text.ok_or_else(|| jail_refused(format!("{}: is not a path that a worker can be told", path.display())))
-}
-
-fn of_jail(tier: Tier) -> jail::Tier {
-    match tier {
-        Tier::Job => jail::Tier::Job,
-        Tier::Ll => jail::Tier::Ll,
-        Tier::Ns => jail::Tier::Ns,
-    }
 }
 
 pub(super) fn jail_refused(why: impl ToString) -> Failure {

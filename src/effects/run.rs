@@ -9,7 +9,7 @@ use tracing::Instrument;
 use super::acp::{self, Ways};
 use super::agent_run::{CollectionPlan, in_its_place, is_resumed};
 use super::conversation::{Conversation, RunConversation};
-use super::line::Place;
+use super::line::LineSlot;
 use super::mcp;
 use super::needs::Needed;
 use super::network;
@@ -53,7 +53,7 @@ struct Places {
     /// The copy of the run's job, if the run works in that.
     copy: Option<Result<CheckoutLease, Failure>>,
     _tree: Option<TreeTurn>,
-    _place: Option<Place>,
+    _place: Option<LineSlot>,
 }
 
 /// The outcome of a place to run.

@@ -2,11 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use provost_base::limits::DELEGATION_TIMEOUT_S;
 use provost_base::{AgentId, Ttl};
 use provost_jail::{Bounds, Copies, Git, ParseMode, Profile};
-
-/// How long a command line may take if neither task nor policy sets less.
-const TIMEOUT: Ttl = Ttl::minutes(30);
 
 /// Returns the profile of the system's shell with the goal as its command line. On Windows it works in a copy, the only way there.
 pub fn shell_profile() -> Profile {
@@ -20,7 +18,7 @@ pub fn shell_profile() -> Profile {
         mcp: None,
         acp: None,
         working_dir: None,
-        timeout: TIMEOUT,
+        timeout: Ttl::seconds_clamped(DELEGATION_TIMEOUT_S),
         response_bytes_max: None,
         default_model: None,
         allowed_models: Vec::new(),

@@ -19,7 +19,7 @@ use super::http::{self, Body, refuses, says, strip};
 use super::model_call::{ModelCall, named_in};
 use super::token::Token;
 use super::{Caller, RunProxy, TIME_MAX};
-use provost_base::{Host, Secret};
+use provost_base::{Hostname, Secret};
 use provost_vault::{ByProxy, Credential, Upstream};
 
 /// A secret that is added to requests, ready for use.
@@ -127,10 +127,10 @@ pub(super) fn connector(authority: Option<&str>) -> Result<TlsConnector, String>
     Ok(TlsConnector::from(Arc::new(config)))
 }
 
-pub(super) fn server_name(host: &Host) -> ServerName<'static> {
+pub(super) fn server_name(host: &Hostname) -> ServerName<'static> {
     match host {
-        Host::Address(address) => ServerName::IpAddress((*address).into()),
-        Host::Name(name) => {
+        Hostname::Address(address) => ServerName::IpAddress((*address).into()),
+        Hostname::Name(name) => {
             ServerName::try_from(name.to_string()).expect("a parsed host is a name as TLS knows them")
         }
     }

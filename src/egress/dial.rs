@@ -13,7 +13,7 @@ use tokio::time::timeout;
 use super::ledger::{Counted, Ledger};
 use super::own_ports::is_our_door;
 use provost_base::limits::EGRESS_MS_MAX;
-use provost_base::{Authority, Destination, Host, is_public};
+use provost_base::{Authority, Destination, Hostname, is_public};
 
 /// The future answer to a query for a name.
 pub type Resolving = Pin<Box<dyn Future<Output = io::Result<Vec<SocketAddr>>> + Send>>;
@@ -119,7 +119,7 @@ impl Dialer {
             IpAddr::V4(_) => std::net::Ipv6Addr::LOCALHOST.into(),
             IpAddr::V6(_) => std::net::Ipv4Addr::LOCALHOST.into(),
         };
-        let to = Authority { host: Host::Address(first), port };
+        let to = Authority { host: Hostname::Address(first), port };
         let addresses = [first, other].map(|it| SocketAddr::new(it, port));
         self.connect(&to, &format!("loopback:{port}"), &addresses).await
     }
@@ -128,10 +128,10 @@ impl Dialer {
     async fn addresses(&self, to: &Authority) -> Result<Vec<SocketAddr>, Refused> {
         let Some(pinned) = self.granted.get(to) else { return Err(Refused::NotGranted(to.to_string())) };
         let name = match (&to.host, pinned) {
-            (_, Some(address)) | (Host::Address(address), None) => {
+            (_, Some(address)) | (Hostname::Address(address), None) => {
                 return Ok(vec![SocketAddr::new(*address, to.port)]);
             }
-            (Host::Name(name), None) => name,
+            (Hostname::Name(name), None) => name,
         };
         let found = (self.resolver)(name, to.port).await.map_err(|e| Refused::Unresolved(to.clone(), e))?;
         let public = found.into_iter().filter(|it| is_public(it.ip()));

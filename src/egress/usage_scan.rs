@@ -24,7 +24,7 @@ const BYTES_A_TOKEN: u64 = 3;
 
 /// The usage that an answer reports; each number grows while the answer comes.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub(super) struct Told {
+pub(super) struct ReportedUsage {
     /// Input tokens, without those from the cache.
     pub(super) input: u64,
     /// Output tokens, including reasoning.
@@ -113,7 +113,7 @@ pub(super) struct UsageScan {
     model: Option<Box<str>>,
     written: u64,
     has_told: bool,
-    settled: Option<Told>,
+    settled: Option<ReportedUsage>,
 }
 
 impl UsageScan {
@@ -149,14 +149,14 @@ impl UsageScan {
     }
 
     /// Returns the usage reported in objects that are complete by now.
-    pub(super) fn settled(&self) -> Option<&Told> {
+    pub(super) fn settled(&self) -> Option<&ReportedUsage> {
         self.settled.as_ref()
     }
 
     /// Returns the usage reported so far.
-    pub(super) fn told(&self) -> Told {
+    pub(super) fn told(&self) -> ReportedUsage {
         let it = &self.numbers;
-        Told {
+        ReportedUsage {
             input: it.input.saturating_sub(it.cache_within).saturating_add(it.tools),
             output: it.output.max(it.candidates.saturating_add(it.thoughts)),
             reasoning: it.reasoning.max(it.thoughts),

@@ -17,34 +17,12 @@ use super::home::HomeFile;
 use super::layer::Layer;
 use super::repositories::Repositories;
 use super::root::{Program, ResolvedPath};
+pub use provost_base::Tier;
 use provost_base::later::{self, GitHooks};
 use provost_base::limits::{OUTLETS_MAX, OUTPUT_BYTES_MAX};
 
-/// The kind of confinement. Policy names the weakest one that it accepts.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Tier {
-    /// A job object and a token that can write only in the worker's own folders; reading and the network
-    /// stay open. For Windows.
-    Job,
-    /// Landlock, system call filter, limits; for hosts without unprivileged user namespaces.
-    Ll,
-    /// Namespaces and a root directory of its own, in addition to all that `ll` has.
-    Ns,
-}
-
-impl Tier {
-    /// Returns the name that rules and the configuration use.
-    pub fn name(self) -> &'static str {
-        match self {
-            Tier::Job => "job",
-            Tier::Ll => "ll",
-            Tier::Ns => "ns",
-        }
-    }
-}
-
-/// A worker's access to the network.
+/// A worker's access to the network, as its plan has it. The rules have a type of their own, which this crate does not know; a plan
+/// has the names of hosts only to show them, since the proxy of the run decides.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Network {

@@ -55,13 +55,13 @@ impl Keepalive {
 }
 
 /// The output of a worker from now on, one line at a time.
-pub(super) struct Heard {
+pub(super) struct OutputLines {
     client: Client,
     task: String,
     from: u64,
 }
 
-impl Heard {
+impl OutputLines {
     /// Skips the output so far.
     pub(super) async fn of(client: &Client, task: &str) -> Self {
         let mut heard = Self { client: client.clone(), task: task.to_owned(), from: 0 };

@@ -119,12 +119,12 @@ async fn call(
 /// The subscriptions that a host wants, including tasks.
 #[derive(Deserialize)]
 struct Listen {
-    notifications: Heard,
+    notifications: TaskSubscription,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Heard {
+struct TaskSubscription {
     task_ids: Vec<String>,
     #[serde(flatten)]
     also: SubscriptionFilter,
@@ -136,7 +136,7 @@ async fn listen(
     asked: Option<Value>,
     context: RequestContext<RoleServer>,
 ) -> Result<CustomResult, ErrorData> {
-    let Listen { notifications: Heard { task_ids, also } } = params(asked)?;
+    let Listen { notifications: TaskSubscription { task_ids, also } } = params(asked)?;
     if !follows(&context) {
         return Err(watch::undeclared());
     }

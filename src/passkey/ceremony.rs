@@ -54,7 +54,7 @@ pub struct NewCredential {
 
 /// The stored facts about a credential that signs.
 #[derive(Clone, Copy, Debug)]
-pub struct Known<'a> {
+pub struct StoredCredential<'a> {
     /// The credential's public key.
     pub key: &'a PublicKey,
     /// Whether it could be backed up at its registration.
@@ -102,7 +102,7 @@ pub fn registered(
 pub fn asserted(
     party: &Party,
     challenge: &[u8; 32],
-    known: &Known<'_>,
+    known: &StoredCredential<'_>,
     it: &Assertion<'_>,
 ) -> Result<Asserted, Refused> {
     let data = signed(&party.rp_id, Some(&party.origins), challenge, known.key, it)?;

@@ -9,7 +9,7 @@ use super::code::{Base, Content, Source};
 use super::commits::Commits;
 use super::graph::cut;
 use super::guard::tree_of;
-use provost_base::limits::CALLERS_MAX;
+use provost_base::limits::{CALLERS_MAX, LOCK_TTL_S};
 use provost_base::{AgentId, Fence, RepoPath, SymbolPath, Ticket, Timestamp, Ttl};
 use provost_domain::command::{
     AcquireLock, Apart, HasLeft, Leave, LeaveQueue, LockReleased, Locked, ReleaseLock, SymbolFacts,
@@ -25,9 +25,6 @@ const NAMESAKES_MAX: usize = 32;
 /// The warning about a lock on a part of a file in a language that Provost does not read.
 const UNREAD_LANGUAGE: &str = "Provost does not read its language, so each edit takes the whole file, and this lock keeps others out \
                                of all of it; `provost graph languages` lists the languages";
-
-/// The time of a lock whose caller names none.
-const LOCK_TTL: Ttl = Ttl::minutes(30);
 
 /// A request for a lock.
 #[derive(Clone, Debug)]
@@ -85,7 +82,7 @@ impl Provost {
             seen,
             at,
             asked: order.asked,
-            ttl: order.ttl.unwrap_or(LOCK_TTL),
+            ttl: order.ttl.unwrap_or(Ttl::seconds_clamped(LOCK_TTL_S)),
             keeps_longer: order.at_least || order.ttl.is_none(),
             wait: order.wait,
             ticket: None,

@@ -24,12 +24,12 @@ pub(super) struct HostSeals {
     state: PathBuf,
     key: OnceLock<Key>,
     own: OnceLock<(HostId, Signer)>,
-    known: Mutex<Known>,
+    known: Mutex<CachedHosts>,
 }
 
 /// The hosts of the state folder, as its file had them when it was read last.
 #[derive(Default)]
-struct Known {
+struct CachedHosts {
     /// The time of the file's last change.
     of: Option<SystemTime>,
     hosts: KnownHosts,
@@ -90,7 +90,7 @@ impl HostSeals {
         let changed = std::fs::metadata(&path).and_then(|it| it.modified()).map_err(StoreError::io(&path))?;
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if known.of != Some(changed) {
-            *known = Known { of: Some(changed), hosts: KnownHosts::read(&self.state)?.unwrap_or_default() };
+            *known = CachedHosts { of: Some(changed), hosts: KnownHosts::read(&self.state)?.unwrap_or_default() };
         }
         Ok(known.hosts.get(host).filter(|it| also_gone || it.gone.is_none()).map(|it| it.key))
     }

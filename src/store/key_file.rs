@@ -45,12 +45,12 @@ pub struct Invite<'a> {
     /// The role with which they join.
     pub role: HostRole,
     /// The way to the database and the repository, if the file contains it.
-    pub way: Option<Way>,
+    pub way: Option<RepositoryRoute>,
 }
 
 /// The way of an invited machine to the database and the repository.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-pub struct Way {
+pub struct RepositoryRoute {
     /// The address of the database, without a password.
     pub url: Box<str>,
     /// The authorities of its certificate, in PEM; without them, the public ones.
@@ -69,7 +69,7 @@ pub struct Invited {
     /// The role with which a machine joins.
     pub role: HostRole,
     /// The way to the database and the repository, if the file contains it.
-    pub way: Option<Way>,
+    pub way: Option<RepositoryRoute>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -90,7 +90,7 @@ struct Given {
     known: KnownHosts,
     /// The way, sealed with the rest, so that only the inviting host can have set it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    way: Option<Way>,
+    way: Option<RepositoryRoute>,
 }
 
 /// Seals the journal's key of a state folder for hosts that want to join the repository, with an invitation and the

@@ -60,6 +60,8 @@ struct Row {
     built_in: &'static [&'static str],
     /// Whether the type of each field, parameter and result is written.
     typed: bool,
+    /// Whether a field whose range is its name alone is declared as a variable is. Elsewhere it is a case of an enumeration, declared by itself.
+    bare_fields: bool,
     says_generated: Says,
     known: Knowledge,
 }
@@ -90,6 +92,7 @@ const LANGUAGES: &[Row] = &[
         dialect: &ecma::DIALECT,
         built_in: built_in::ECMA,
         typed: false,
+        bare_fields: false,
         says_generated: generated::nothing,
         known: knowledge::ECMA,
     },
@@ -100,6 +103,7 @@ const LANGUAGES: &[Row] = &[
         dialect: &ecma::DIALECT,
         built_in: built_in::ECMA,
         typed: false,
+        bare_fields: false,
         says_generated: generated::nothing,
         known: knowledge::ECMA,
     },
@@ -110,6 +114,7 @@ const LANGUAGES: &[Row] = &[
         dialect: &ecma::DIALECT,
         built_in: built_in::ECMA,
         typed: false,
+        bare_fields: false,
         says_generated: generated::nothing,
         known: knowledge::ECMA,
     },
@@ -120,6 +125,7 @@ const LANGUAGES: &[Row] = &[
         dialect: &python::DIALECT,
         built_in: built_in::PYTHON,
         typed: false,
+        bare_fields: true,
         says_generated: generated::nothing,
         known: knowledge::PYTHON,
     },
@@ -130,6 +136,7 @@ const LANGUAGES: &[Row] = &[
         dialect: &rust::DIALECT,
         built_in: built_in::RUST,
         typed: true,
+        bare_fields: false,
         says_generated: generated::by_mark,
         known: knowledge::RUST,
     },
@@ -140,6 +147,7 @@ const LANGUAGES: &[Row] = &[
         dialect: &go::DIALECT,
         built_in: built_in::GO,
         typed: true,
+        bare_fields: false,
         says_generated: generated::as_go_has_it,
         known: knowledge::GO,
     },
@@ -150,6 +158,7 @@ const LANGUAGES: &[Row] = &[
         dialect: &java::DIALECT,
         built_in: built_in_jvm::JAVA,
         typed: true,
+        bare_fields: false,
         says_generated: generated::in_any_comment,
         known: knowledge::JAVA,
     },
@@ -160,6 +169,7 @@ const LANGUAGES: &[Row] = &[
         dialect: &csharp::DIALECT,
         built_in: built_in_jvm::CSHARP,
         typed: true,
+        bare_fields: false,
         says_generated: generated::in_any_comment,
         known: knowledge::CSHARP,
     },
@@ -170,6 +180,7 @@ const LANGUAGES: &[Row] = &[
         dialect: &kotlin::DIALECT,
         built_in: built_in_jvm::KOTLIN,
         typed: true,
+        bare_fields: false,
         says_generated: generated::in_any_comment,
         known: knowledge::KOTLIN,
     },
@@ -180,6 +191,7 @@ const LANGUAGES: &[Row] = &[
         dialect: &ruby::DIALECT,
         built_in: ruby_known::BUILT_IN,
         typed: false,
+        bare_fields: false,
         says_generated: generated::nothing,
         known: ruby_known::KNOWN,
     },
@@ -190,6 +202,7 @@ const LANGUAGES: &[Row] = &[
         dialect: &php::DIALECT,
         built_in: php_known::BUILT_IN,
         typed: true,
+        bare_fields: false,
         says_generated: generated::nothing,
         known: php_known::KNOWN,
     },
@@ -200,6 +213,7 @@ const LANGUAGES: &[Row] = &[
         dialect: &swift::DIALECT,
         built_in: swift_known::BUILT_IN,
         typed: true,
+        bare_fields: false,
         says_generated: generated::nothing,
         known: swift_known::KNOWN,
     },
@@ -210,6 +224,7 @@ const LANGUAGES: &[Row] = &[
         dialect: &c_grammar::DIALECT,
         built_in: built_in::C,
         typed: true,
+        bare_fields: false,
         says_generated: generated::as_c_has_it,
         known: knowledge::C,
     },
@@ -223,6 +238,7 @@ const LANGUAGES: &[Row] = &[
         dialect: &c_grammar::DIALECT,
         built_in: built_in::CPP,
         typed: true,
+        bare_fields: false,
         says_generated: generated::as_c_has_it,
         known: knowledge::CPP,
     },
@@ -233,6 +249,7 @@ const LANGUAGES: &[Row] = &[
         dialect: &c_grammar::DIALECT,
         built_in: built_in::CPP,
         typed: true,
+        bare_fields: false,
         says_generated: generated::as_c_has_it,
         known: knowledge::C_HEADER,
     },
@@ -295,6 +312,11 @@ impl Language {
     /// Whether each field, parameter and result has a type that is written.
     pub fn has_typed_members(self) -> bool {
         self.row().typed
+    }
+
+    /// Whether a field whose range is its name alone is declared as a variable is.
+    pub(super) fn has_bare_fields(self) -> bool {
+        self.row().bare_fields
     }
 
     /// Whether the members of a type, and the types within it, are known within it by their names alone.

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::reading::Together;
 use super::touched::Version;
-use super::{Kind, Language};
+use super::Kind;
 
 /// What the symbols of one declaration share: all before the first name, with the comments above.
 pub(super) fn shared(group: &Together, ranges: &[Range<usize>]) -> Range<usize> {
@@ -25,10 +25,9 @@ pub(super) fn share(
     let plain = |at: usize| symbols[at].range.start as usize..symbols[at].range.end as usize;
     // Of a name that is declared alone the range is its declaration's.
     let is_bare = |at: usize| {
-        // Elsewhere a bare member is a case of an enumeration, which is declared by itself.
         let may_be = match symbols[at].kind {
             Kind::Variable => true,
-            Kind::Field => version.reading.language == Language::Python,
+            Kind::Field => version.reading.language.has_bare_fields(),
             _ => false,
         };
         may_be && plain(at).len() == symbols[at].name().len()

@@ -330,4 +330,4 @@ impl Shared {
 }
 
 /// The watcher's link to the table, which may be gone.
-type Told = Weak<Shared>;
+type TableLink = Weak<Shared>;

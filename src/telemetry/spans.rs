@@ -54,7 +54,7 @@ pub struct Span {
 
 /// The known events of a task.
 #[derive(Default)]
-struct Heard {
+struct TaskTimes {
     first: Timestamp,
     asked: Option<(ApprovalId, Timestamp)>,
     answered: Option<(Timestamp, &'static str)>,
@@ -68,7 +68,7 @@ struct Heard {
 /// The unfinished tasks, according to their events.
 pub struct Traces {
     repository: Digest,
-    tasks: BTreeMap<TaskId, Heard>,
+    tasks: BTreeMap<TaskId, TaskTimes>,
     approvals: BTreeMap<ApprovalId, TaskId>,
     applies: BTreeMap<ApplyId, (Timestamp, Option<TaskId>)>,
     /// The traces within which tasks were asked for, with the places of their requests, also of tasks that are over: their changes may be applied.
@@ -156,12 +156,12 @@ impl Traces {
         Vec::new()
     }
 
-    fn heard(&mut self, task: &TaskId, at: Timestamp) -> &mut Heard {
+    fn heard(&mut self, task: &TaskId, at: Timestamp) -> &mut TaskTimes {
         if self.tasks.len() >= FOLLOWED_MAX && !self.tasks.contains_key(task) {
             let oldest = self.tasks.iter().min_by_key(|(_, it)| it.first).map(|(id, _)| id.clone());
             oldest.iter().for_each(|id| drop(self.tasks.remove(id)));
         }
-        self.tasks.entry(task.clone()).or_insert_with(|| Heard { first: at, ..Heard::default() })
+        self.tasks.entry(task.clone()).or_insert_with(|| TaskTimes { first: at, ..TaskTimes::default() })
     }
 
     fn answer(&mut self, approval: ApprovalId, at: Timestamp, word: &'static str) {

@@ -19,7 +19,7 @@ const CHECK_WAIT_MS: u64 = 500;
 
 /// A request to a daemon.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum Asked {
+pub enum UiRequest {
     /// The list of a screen.
     List {
         /// The screen.
@@ -98,33 +98,33 @@ pub enum Got {
 ///
 /// # Errors
 /// The daemon's error, or the reason why it gave no answer.
-pub(super) async fn ask(client: &Client, asked: &Asked, now: Timestamp) -> Result<Got, ClientError> {
+pub(super) async fn ask(client: &Client, asked: &UiRequest, now: Timestamp) -> Result<Got, ClientError> {
     Ok(match asked {
-        Asked::List { screen, filter } => {
+        UiRequest::List { screen, filter } => {
             let read = Filter::parse(filter);
             Got::Shown(Box::new(list(client, *screen, (&read, filter), now).await?))
         }
-        Asked::Approval(id) => approval(client, *id).await?,
-        Asked::Task(id) => Got::Shown(Box::new(client.view_of_task(id).await?)),
-        Asked::Event(seq) => {
+        UiRequest::Approval(id) => approval(client, *id).await?,
+        UiRequest::Task(id) => Got::Shown(Box::new(client.view_of_task(id).await?)),
+        UiRequest::Event(seq) => {
             let empty = || Shown::new(format!("Event {seq}"), vec![gone(*seq)]);
             Got::Shown(Box::new(client.view_of_event(*seq).await?.unwrap_or_else(empty)))
         }
-        Asked::Changes(task) => {
+        UiRequest::Changes(task) => {
             let found =
                 client.preview_task(&wire::OfTask { task: task.clone(), ..wire::OfTask::default() }).await?;
             Got::Changes(Box::new(coloured(vec![view::changes(&found)]).await.remove(0)))
         }
-        Asked::Both(it) => Got::Shown(Box::new(both(client, it).await?)),
-        Asked::Check(check) => {
+        UiRequest::Both(it) => Got::Shown(Box::new(both(client, it).await?)),
+        UiRequest::Check(check) => {
             let asked = wire::JournalCheckQuery { check: *check, wait_ms: Some(CHECK_WAIT_MS) };
             Got::Checked(Box::new(client.journal_check(&asked).await?))
         }
-        Asked::Replay(rules) => {
+        UiRequest::Replay(rules) => {
             let asked = wire::ReplayRules { builtin: Some(rules.clone()), ..wire::ReplayRules::default() };
             Got::Shown(Box::new(view::replayed(&client.replay_rules(&asked).await?)))
         }
-        Asked::Log { task, from } => log(client, task, *from).await?,
+        UiRequest::Log { task, from } => log(client, task, *from).await?,
     })
 }
 

@@ -2,7 +2,7 @@
 
 use ratatui::crossterm::event::{KeyEvent, MouseEvent};
 
-use super::ask::{Asked, Got};
+use super::ask::{UiRequest, Got};
 use provost_client::daemons::Repository;
 
 /// News from daemons, and from the search for them.
@@ -40,7 +40,7 @@ pub enum News {
         /// The repository's number.
         repository: usize,
         /// The request.
-        asked: Asked,
+        asked: UiRequest,
         /// The answer, or the reason why none came.
         got: Result<Got, String>,
     },
@@ -89,7 +89,7 @@ pub enum Order {
         /// The repository's number.
         repository: usize,
         /// The request.
-        asked: Asked,
+        asked: UiRequest,
     },
     /// Answer an approval, as the person at this terminal.
     Answer {

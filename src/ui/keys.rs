@@ -2,7 +2,7 @@
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
-use super::ask::{Asked, Both};
+use super::ask::{UiRequest, Both};
 use super::detail::{About, Answerable, Detail, Part, for_repository};
 use super::inputs::Order;
 use super::model::{Confirm, Link, Mode, Model, What};
@@ -60,9 +60,9 @@ pub(super) fn decoded(text: &str) -> Option<String> {
 impl Model {
     // Asking.
 
-    fn asked_of(&self, screen: Screen) -> Asked {
+    fn asked_of(&self, screen: Screen) -> UiRequest {
         let filter = self.lists.get(&screen).map(|it| it.filter.clone()).unwrap_or_default();
-        Asked::List { screen, filter }
+        UiRequest::List { screen, filter }
     }
 
     pub(crate) fn is_live(&self, repository: usize) -> bool {
@@ -98,14 +98,14 @@ impl Model {
     fn load_detail(&mut self, repository: usize, soon: bool) {
         let Some(detail) = self.detail.as_ref().filter(|it| it.repository == repository) else { return };
         let asked = match &detail.about {
-            About::Approval(id) => Asked::Approval(*id),
-            About::Task(id) => Asked::Task(id.clone()),
-            About::Event(seq) => Asked::Event(*seq),
+            About::Approval(id) => UiRequest::Approval(*id),
+            About::Task(id) => UiRequest::Task(id.clone()),
+            About::Event(seq) => UiRequest::Event(*seq),
             // These are asked for once: no event tells of changes in a work tree, and each event would start a check or a replay again.
             About::Both(_) | About::Check | About::Replay(_) if soon => return,
-            About::Both(it) => Asked::Both(it.clone()),
-            About::Check => Asked::Check(None),
-            About::Replay(rules) => Asked::Replay(rules.clone()),
+            About::Both(it) => UiRequest::Both(it.clone()),
+            About::Check => UiRequest::Check(None),
+            About::Replay(rules) => UiRequest::Replay(rules.clone()),
             About::Row => return,
         };
         match soon {
@@ -118,7 +118,7 @@ impl Model {
         let Some(detail) = &self.detail else { return };
         let About::Task(task) = &detail.about else { return };
         if detail.part == Part::Log && !detail.log.done {
-            let asked = Asked::Log { task: task.clone(), from: detail.log.next };
+            let asked = UiRequest::Log { task: task.clone(), from: detail.log.next };
             self.loads.ask(detail.repository, asked);
         }
     }
@@ -288,7 +288,7 @@ impl Model {
             Part::Log => self.load_log(),
             Part::Changes => {
                 let repository = detail.repository;
-                self.loads.ask(repository, Asked::Changes(task));
+                self.loads.ask(repository, UiRequest::Changes(task));
             }
             Part::Facts | Part::Timeline => {}
         }

@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::ask::Asked;
+use super::ask::UiRequest;
 
 /// The least time between two requests that changes have caused, in milliseconds.
 const REST_MS: i64 = 250;
 
-type Key = (usize, Asked);
+type Key = (usize, UiRequest);
 
 /// The action after an answer that has not come yet.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -32,7 +32,7 @@ pub(crate) struct Loads {
 
 impl Loads {
     /// Sends a request at once, or as soon as the pending answer to the same request has come.
-    pub(crate) fn ask(&mut self, repository: usize, asked: Asked) {
+    pub(crate) fn ask(&mut self, repository: usize, asked: UiRequest) {
         let key = (repository, asked);
         self.later.remove(&key);
         match self.asked.get_mut(&key) {
@@ -44,7 +44,7 @@ impl Loads {
     }
 
     /// Sends a request now, or after a rest where it was sent just before: more may change until then.
-    pub(crate) fn ask_soon(&mut self, repository: usize, asked: Asked, now_ms: i64) {
+    pub(crate) fn ask_soon(&mut self, repository: usize, asked: UiRequest, now_ms: i64) {
         let key = (repository, asked);
         match self.asked.get_mut(&key) {
             Some(then) if *then == Then::Nothing => *then = Then::AskSoon,
@@ -61,7 +61,7 @@ impl Loads {
     }
 
     /// Records that an answer has come.
-    pub(crate) fn done(&mut self, repository: usize, asked: &Asked, now_ms: i64) {
+    pub(crate) fn done(&mut self, repository: usize, asked: &UiRequest, now_ms: i64) {
         let key = (repository, asked.clone());
         match self.asked.remove(&key) {
             Some(Then::AskAtOnce) => {

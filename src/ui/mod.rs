@@ -36,7 +36,7 @@ mod typing;
 
 use std::io;
 
-pub use ask::{Asked, Both, Got};
+pub use ask::{UiRequest, Both, Got};
 pub use draw::draw;
 pub use inputs::{Input, News, Order};
 pub use theme::Theme;

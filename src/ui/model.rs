@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::ask::{Asked, Got};
+use super::ask::{UiRequest, Got};
 use super::detail::{About, Answerable, Detail, Part};
 use super::inputs::{Input, News, Order};
 use super::loads::Loads;
@@ -39,7 +39,7 @@ pub(crate) enum Link {
 }
 
 /// A repository, the state of its daemon, and the address of its page.
-pub(crate) struct Known {
+pub(crate) struct WatchedRepository {
     pub repository: Repository,
     pub link: Link,
     pub page: Option<String>,
@@ -113,7 +113,7 @@ pub struct Model {
     pub(crate) look: Theme,
     pub(crate) size: (u16, u16),
     pub(crate) now_ms: i64,
-    pub(crate) known: Vec<Known>,
+    pub(crate) known: Vec<WatchedRepository>,
     /// Whether the first search for daemons goes on.
     pub(crate) searching: bool,
     pub(crate) screen: Screen,
@@ -265,7 +265,7 @@ impl Model {
     fn take_news(&mut self, news: News) {
         match news {
             News::Found(repository) => {
-                self.known.push(Known { repository, link: Link::Asking, page: None });
+                self.known.push(WatchedRepository { repository, link: Link::Asking, page: None });
             }
             News::Searched => self.searching = false,
             News::Live { repository, page } => {
@@ -343,10 +343,10 @@ impl Model {
         }
     }
 
-    fn take_got(&mut self, repository: usize, asked: Asked, got: Result<Got, String>) {
+    fn take_got(&mut self, repository: usize, asked: UiRequest, got: Result<Got, String>) {
         self.loads.done(repository, &asked, self.now_ms);
         match (&asked, got) {
-            (Asked::List { screen, filter }, got) => {
+            (UiRequest::List { screen, filter }, got) => {
                 let got = got.map(|it| match it {
                     Got::Shown(shown) => *shown,
                     _ => Shown::new("", Vec::new()),
@@ -384,15 +384,15 @@ impl Model {
         list.at = found.unwrap_or(list.at).min(list.merged.len().saturating_sub(1));
     }
 
-    fn take_of_detail(&mut self, repository: usize, asked: &Asked, got: Result<Got, String>) {
+    fn take_of_detail(&mut self, repository: usize, asked: &UiRequest, got: Result<Got, String>) {
         let Some(detail) = self.detail.as_mut().filter(|it| it.repository == repository) else { return };
         let is_meant = match (asked, &detail.about) {
-            (Asked::Approval(id), About::Approval(open)) => id == open,
-            (Asked::Event(seq), About::Event(open)) => seq == open,
-            (Asked::Both(one), About::Both(open)) => one == open,
-            (Asked::Check(_), About::Check) => true,
-            (Asked::Replay(rules), About::Replay(open)) => rules == open,
-            (Asked::Task(id) | Asked::Changes(id) | Asked::Log { task: id, .. }, About::Task(open)) => {
+            (UiRequest::Approval(id), About::Approval(open)) => id == open,
+            (UiRequest::Event(seq), About::Event(open)) => seq == open,
+            (UiRequest::Both(one), About::Both(open)) => one == open,
+            (UiRequest::Check(_), About::Check) => true,
+            (UiRequest::Replay(rules), About::Replay(open)) => rules == open,
+            (UiRequest::Task(id) | UiRequest::Changes(id) | UiRequest::Log { task: id, .. }, About::Task(open)) => {
                 id == open
             }
             _ => false,
@@ -402,19 +402,19 @@ impl Model {
         }
         detail.changed();
         match (asked, got) {
-            (Asked::Changes(_), got) => {
+            (UiRequest::Changes(_), got) => {
                 detail.changes = Some(got.map(|it| match it {
                     Got::Changes(block) => *block,
                     _ => provost_view::changes(&[]),
                 }));
             }
-            (Asked::Log { .. }, got) => self.take_log(got),
+            (UiRequest::Log { .. }, got) => self.take_log(got),
             (_, Err(why)) => detail.error = Some(why),
             (_, Ok(Got::Approval { shown, digest, by })) => self.take_approval(*shown, digest, &by),
             (_, Ok(Got::Gone(shown))) => {
                 (detail.shown, detail.error, detail.digest) = (Some(*shown), None, None);
                 detail.answerable = Answerable::No;
-                if let Asked::Approval(id) = asked
+                if let UiRequest::Approval(id) = asked
                     && self.leave(repository, *id)
                 {
                     self.say(format!("approval {id} does not wait any more"), Tone::Bad);

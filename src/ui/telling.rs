@@ -1,6 +1,6 @@
 //! Actions of the screen other than answers: messages to agents, checks of the journal, and other rules.
 
-use super::ask::{Asked, Both};
+use super::ask::{UiRequest, Both};
 use super::detail::About;
 use super::model::{Mode, Model, What};
 use super::screen::Screen;
@@ -108,7 +108,7 @@ impl Model {
         let Some(detail) = &mut self.detail else { return };
         (detail.shown, detail.error) = (Some(provost_view::journal_checked(check)), None);
         if check.found.is_none() {
-            self.loads.ask(repository, Asked::Check(Some(check.check)));
+            self.loads.ask(repository, UiRequest::Check(Some(check.check)));
         }
     }
 }

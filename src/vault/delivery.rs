@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use provost_base::limits::PATH_LEN_MAX;
-use provost_base::{Authority, BadAuthority, Digest, Host, RepoPath};
+use provost_base::{Authority, BadAuthority, Digest, Hostname, RepoPath};
 use provost_domain::Credentials;
 
 /// A mistake in a delivery.
@@ -186,7 +186,7 @@ impl Upstream {
         if !base.bytes().all(plain) || climbs || base.len() > PATH_LEN_MAX {
             return Err(BadDelivery::Upstream);
         }
-        let loopback = matches!(authority.host, Host::Address(address) if address.is_loopback());
+        let loopback = matches!(authority.host, Hostname::Address(address) if address.is_loopback());
         match tls || loopback {
             true => Ok(Self { tls, authority, base: base.into() }),
             false => Err(BadDelivery::NoTls),

@@ -182,7 +182,7 @@ fn ranks(graph: &Graph) -> Vec<usize> {
 }
 
 /// A place: a column and a number in it, which is not a row yet.
-type Place = (usize, usize);
+type GridPosition = (usize, usize);
 
 /// An item of a column, with the places in the column before that lead to it.
 struct Slot {
@@ -193,7 +193,7 @@ struct Slot {
 }
 
 /// Returns each column with its items, and the places that each edge passes. Nodes are in even columns, labels in odd ones.
-fn columns(graph: &Graph, ranks: &[usize]) -> (Vec<Vec<Slot>>, Vec<Vec<Place>>) {
+fn columns(graph: &Graph, ranks: &[usize]) -> (Vec<Vec<Slot>>, Vec<Vec<GridPosition>>) {
     let count = ranks.iter().max().map_or(0, |it| it * 2 + 1);
     let mut columns: Vec<Vec<Slot>> = (0..count).map(|_| Vec::new()).collect();
     let mut of_node = vec![0; ranks.len()];
@@ -260,7 +260,7 @@ fn width(text: &str) -> u32 {
     text.chars().map(|it| if it.is_ascii() { 8 } else { 16 }).sum::<u32>() + 2 * PADDING
 }
 
-fn placed(graph: &Graph, columns: &[Vec<Slot>], paths: &[Vec<Place>]) -> Drawing {
+fn placed(graph: &Graph, columns: &[Vec<Slot>], paths: &[Vec<GridPosition>]) -> Drawing {
     let short = |text: &str| visible_name(text, LABEL_CHARS_MAX);
     let text_of = |item: Item| match item {
         Item::Node(n) => short(&graph.names[n]),
@@ -268,7 +268,7 @@ fn placed(graph: &Graph, columns: &[Vec<Slot>], paths: &[Vec<Place>]) -> Drawing
         Item::Passing => String::new(),
     };
     let most = columns.iter().map(Vec::len).max().unwrap_or(0);
-    let mut boxes: BTreeMap<Place, Placed> = BTreeMap::new();
+    let mut boxes: BTreeMap<GridPosition, Placed> = BTreeMap::new();
     let mut x = PADDING;
     for (at, column) in columns.iter().enumerate() {
         let wide = column.iter().map(|slot| width(&text_of(slot.item))).max().unwrap_or(0);
@@ -283,7 +283,7 @@ fn placed(graph: &Graph, columns: &[Vec<Slot>], paths: &[Vec<Place>]) -> Drawing
         }
         x += wide + GAP;
     }
-    let is_node: BTreeSet<Place> = columns
+    let is_node: BTreeSet<GridPosition> = columns
         .iter()
         .enumerate()
         .flat_map(|(at, column)| column.iter().map(move |slot| (at, slot)))

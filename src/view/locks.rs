@@ -28,7 +28,7 @@ pub struct HeldSources<'a> {
 /// as the API's times are.
 pub fn locks(from: HeldSources<'_>, filter: &Filter, most: usize, now: &str) -> Shown {
     let queues = Queues::of(&from.locks.waiting);
-    let mut held: Vec<(Place, Row)> = Vec::new();
+    let mut held: Vec<(TreeOrder, Row)> = Vec::new();
     let takes =
         |it: &&Lock| filter.takes(&[&it.symbol, &it.holder, it.reason.as_deref().unwrap_or_default()]);
     held.extend(from.locks.locks.iter().filter(takes).map(|it| lock_row(it, &queues, now)));
@@ -67,14 +67,14 @@ fn list(title: &str, columns: &[&'static str], mut rows: Vec<Row>, most: usize, 
 
 /// A place in the tree: files by folder and name, and resources behind them.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct Place {
+struct TreeOrder {
     is_resource: bool,
     folder: String,
     file: String,
     symbol: String,
 }
 
-impl Place {
+impl TreeOrder {
     fn of(symbol: &str) -> Self {
         if symbol.starts_with('@') {
             return Self {
@@ -132,12 +132,12 @@ fn around(symbol: &str) -> impl Iterator<Item = &str> {
     ends.chain([symbol.len()]).map(|end| &symbol[..end])
 }
 
-fn lock_row(it: &Lock, queues: &Queues<'_>, now: &str) -> (Place, Row) {
+fn lock_row(it: &Lock, queues: &Queues<'_>, now: &str) -> (TreeOrder, Row) {
     let state = match it.until.as_str() <= now {
         true => Word::new("lock, lapsed", Tone::Bad),
         false => Word::new("lock", Tone::Moving),
     };
-    let place = Place::of(&it.symbol);
+    let place = TreeOrder::of(&it.symbol);
     let row = Row {
         key: it.symbol.clone(),
         to: it.task.as_deref().map(super::task::path),
@@ -156,14 +156,14 @@ fn lock_row(it: &Lock, queues: &Queues<'_>, now: &str) -> (Place, Row) {
     (place, row)
 }
 
-fn claim_row(it: &HeldFile, queues: &Queues<'_>) -> (Place, Row) {
+fn claim_row(it: &HeldFile, queues: &Queues<'_>) -> (TreeOrder, Row) {
     let word = match it.how.as_str() {
         "conflicted" => Word::new("claim, conflicted", Tone::Bad),
         "locked" => Word::new("claim, locked by the lead", Tone::Waiting),
         _ => Word::new("claim", Tone::Moving),
     };
     let message = super::messages::write("Message", &[&it.holder]);
-    let place = Place::of(&it.file);
+    let place = TreeOrder::of(&it.file);
     let row = Row {
         key: format!("claim:{}", it.file),
         to: it.task.as_deref().map(super::task::path),
@@ -196,8 +196,8 @@ fn places(it: &Intent) -> Vec<String> {
     places
 }
 
-fn intent_row(it: &Intent, at: &str) -> (Place, Row) {
-    let place = Place::of(at);
+fn intent_row(it: &Intent, at: &str) -> (TreeOrder, Row) {
+    let place = TreeOrder::of(at);
     let row = Row {
         key: format!("intent:{}:{at}", it.id),
         to: Some("/intents".into()),

@@ -137,7 +137,7 @@ impl State {
 
 /// A repository, and the latest state of it that the page knows.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Known {
+pub struct RepositoryOverview {
     /// An id that tells it from the others.
     pub id: String,
     /// The name that people call it by.
@@ -154,7 +154,7 @@ pub struct Known {
     pub needs: Option<(Shown, String)>,
 }
 
-impl Known {
+impl RepositoryOverview {
     /// Returns its name, or its folder where another repository's name looks the same.
     pub(super) fn label(&self, all: &[Self]) -> String {
         let look = look_of(&visible(&self.name));
@@ -168,7 +168,7 @@ impl Known {
 }
 
 /// Shows all repositories; those that need a person come first.
-pub fn repositories(all: &[Known]) -> Shown {
+pub fn repositories(all: &[RepositoryOverview]) -> Shown {
     let mut rows: Vec<(usize, Row)> = all.iter().map(|it| (count(it), row(it, all))).collect();
     rows.sort_by_key(|(count, _)| std::cmp::Reverse(*count));
     let columns = vec!["State", "Repository", "Needs you", "Folder", "Since"];
@@ -178,11 +178,11 @@ pub fn repositories(all: &[Known]) -> Shown {
     Shown { needs: Some(all.iter().map(count).sum()), ..Shown::new("Repositories", vec![Block::List(list)]) }
 }
 
-fn count(it: &Known) -> usize {
+fn count(it: &RepositoryOverview) -> usize {
     it.needs.as_ref().and_then(|(shown, _)| shown.needs).unwrap_or(0)
 }
 
-fn row(it: &Known, all: &[Known]) -> Row {
+fn row(it: &RepositoryOverview, all: &[RepositoryOverview]) -> Row {
     let needs = match (&it.state, &it.needs) {
         (State::Live, Some(_)) => Cell::text(&count(it).to_string()),
         _ => Cell::None,
@@ -207,7 +207,7 @@ const BY_THE_END: &str = "Waiting for your word";
 
 /// Shows the things that need a person in all repositories: lists under one heading become one list, whose rows name
 /// their repository. The last known rows of a daemon that does not answer stay, without actions.
-pub fn needs_of_all(all: &[Known]) -> Shown {
+pub fn needs_of_all(all: &[RepositoryOverview]) -> Shown {
     let mut shown = Shown::new("Needs you", Vec::new());
     shown.needs = Some(all.iter().map(count).sum());
     let mut lists: Vec<Rows> = Vec::new();
@@ -247,7 +247,7 @@ fn ends(row: &Row) -> (bool, &str) {
     (end.is_none(), end.unwrap_or_default())
 }
 
-fn notice(known: &Known, all: &[Known]) -> Option<Block> {
+fn notice(known: &RepositoryOverview, all: &[RepositoryOverview]) -> Option<Block> {
     let (why, next) = known.state.why()?;
     let kept = match &known.needs {
         Some((_, at)) => format!("; what is shown of it is of {at}"),
@@ -260,7 +260,7 @@ fn notice(known: &Known, all: &[Known]) -> Option<Block> {
 }
 
 /// Adds rows of a repository to the list under the same heading.
-pub(super) fn add(lists: &mut Vec<Rows>, mut rows: Rows, known: &Known, all: &[Known]) {
+pub(super) fn add(lists: &mut Vec<Rows>, mut rows: Rows, known: &RepositoryOverview, all: &[RepositoryOverview]) {
     for row in &mut rows.rows {
         row.key = format!("{}:{}", known.id, row.key);
         row.cells.insert(1.min(row.cells.len()), known.link(all));

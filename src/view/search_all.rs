@@ -6,10 +6,10 @@ use provost_base::visible;
 
 use super::block::Empty;
 use super::repository::add;
-use super::{Block, Cell, Fact, Known, Line, Row, Rows, Shown, Tone, search};
+use super::{Block, Cell, Fact, RepositoryOverview, Line, Row, Rows, Shown, Tone, search};
 
 /// Shows the results for these words; `found` has for each repository an answer, or the reason why it gave none.
-pub fn search_of_all(words: &str, all: &[Known], found: &[Result<Found, String>]) -> Shown {
+pub fn search_of_all(words: &str, all: &[RepositoryOverview], found: &[Result<Found, String>]) -> Shown {
     let mut shown = Shown::new("Search all", Vec::new());
     let (mut lists, mut more): (Vec<Rows>, Vec<Fact>) = (Vec::new(), Vec::new());
     for (known, found) in all.iter().zip(found) {
@@ -50,7 +50,7 @@ pub fn search_of_all(words: &str, all: &[Known], found: &[Result<Found, String>]
     shown
 }
 
-fn silent(known: &Known, all: &[Known], why: &str) -> Block {
+fn silent(known: &RepositoryOverview, all: &[RepositoryOverview], why: &str) -> Block {
     let (why, next) = known.state.why().unwrap_or((why, ""));
     let next = if next.is_empty() { String::new() } else { format!("; try: {}", visible(next)) };
     let text = format!("{} was not searched: {}{next}", known.label(all), visible(why));
@@ -58,7 +58,7 @@ fn silent(known: &Known, all: &[Known], why: &str) -> Block {
 }
 
 /// Returns a link to the same search in one repository.
-fn elsewhere(known: &Known, all: &[Known], words: &str) -> Fact {
+fn elsewhere(known: &RepositoryOverview, all: &[RepositoryOverview], words: &str) -> Fact {
     let to = format!("{}/search?q={}", known.lead.base, super::encoded(words));
     Fact::new(known.label(all), Cell::link("search there", to))
 }

@@ -50,14 +50,14 @@ const OVER_ALL: [Listed; 3] = [
 
 /// The page that a document belongs to: that of one repository, or the one over all.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Place<'a> {
+pub(super) enum PageScope<'a> {
     /// The page of one repository.
     One,
     /// The page over all repositories; below this path it shows one of them.
     OverAll(&'a str),
 }
 
-impl Place<'_> {
+impl PageScope<'_> {
     fn base(&self) -> &str {
         match self {
             Self::One => "",
@@ -105,7 +105,7 @@ pub(super) fn is_one(path: &str) -> bool {
 /// script takes the id of the thing from the address.
 pub(super) fn at(path: &str) -> Option<String> {
     let view = shown(path)?;
-    Some(document(path, view, Place::One).into_string())
+    Some(document(path, view, PageScope::One).into_string())
 }
 
 /// The path of the document that a browser caches for times without a connection.
@@ -143,16 +143,16 @@ pub(super) fn offline() -> String {
 /// Returns the document at a path of the page over all repositories.
 pub(super) fn over_all(path: &str) -> Option<String> {
     let view = OVER_ALL.iter().find(|it| it.path == path)?;
-    Some(document(path, (view.name, view.title, view.filters), Place::OverAll("")).into_string())
+    Some(document(path, (view.name, view.title, view.filters), PageScope::OverAll("")).into_string())
 }
 
 /// Returns whether a request declares JSON, once. Other pages cannot send that without a preflight, which is refused.
 pub(super) fn of_one(base: &str, path: &str) -> Option<String> {
     let view = shown(path)?;
-    Some(document(path, view, Place::OverAll(base)).into_string())
+    Some(document(path, view, PageScope::OverAll(base)).into_string())
 }
 
-fn document(path: &str, (name, title, filters): (&str, &str, bool), place: Place<'_>) -> Markup {
+fn document(path: &str, (name, title, filters): (&str, &str, bool), place: PageScope<'_>) -> Markup {
     let views = place.views();
     let here = format!("{}{path}", place.base());
     html! {
@@ -164,7 +164,7 @@ fn document(path: &str, (name, title, filters): (&str, &str, bool), place: Place
                 meta name="color-scheme" content="light dark";
                 title { (title) " · Provost" }
                 meta name="theme-color" content="#1f5f8b";
-                @if place == Place::One {
+                @if place == PageScope::One {
                     link rel="manifest" href=(assets::MANIFEST_PATH);
                 }
                 link rel="apple-touch-icon" href=(assets::path("maskable-192.png"));
@@ -172,7 +172,7 @@ fn document(path: &str, (name, title, filters): (&str, &str, bool), place: Place
                 link rel="stylesheet" href=(assets::path("page.css"));
                 script type="module" src=(assets::path("main.js")) {}
             }
-            body data-view=(name) data-version=(assets::version()) data-over=[(place != Place::One).then_some("all")] {
+            body data-view=(name) data-version=(assets::version()) data-over=[(place != PageScope::One).then_some("all")] {
                 a.skip href="#main" { "To the content" }
                 header.top {
                     p.mark { "Provost" }
@@ -293,7 +293,7 @@ fn palette() -> Markup {
     }
 }
 
-fn keys(views: &[(&Listed, String)], place: Place<'_>) -> Markup {
+fn keys(views: &[(&Listed, String)], place: PageScope<'_>) -> Markup {
     html! {
         dialog #keys aria-labelledby="keys-title" {
             h2 #keys-title { "Keys" }
@@ -306,7 +306,7 @@ fn keys(views: &[(&Listed, String)], place: Place<'_>) -> Markup {
                 @for (view, _) in views {
                     div { dt { kbd { "g" } " " kbd { (view.key) } } dd { (view.title) } }
                 }
-                @if place != Place::One {
+                @if place != PageScope::One {
                     div { dt { kbd { "r" } } dd { "Another repository, where no row takes words" } }
                 }
                 div { dt { kbd { "j" } " " kbd { "k" } } dd { "Next and previous row" } }

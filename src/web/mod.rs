@@ -38,7 +38,7 @@ use provost_protocols::event_streams::EventStreams;
 use provost_protocols::loopback::{
     AdmittedRequest, Answer, LoopbackDoor, BrowserRules, PagesAt, closing, origin, whole,
 };
-use provost_protocols::own::{Fault, InProcessApi};
+use provost_protocols::own::{InProcessApi, StatusAndBody};
 use query::Query;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
@@ -54,7 +54,7 @@ const JSON: &str = "application/json";
 
 /// The place where browsers find the page, with the conditions for reading there.
 #[derive(Clone, Debug)]
-pub enum Place {
+pub enum PageAddress {
     /// On this machine, by these names at this port.
     Here {
         /// The names; the page calls itself by the first.
@@ -71,7 +71,7 @@ pub enum Place {
     },
 }
 
-impl Place {
+impl PageAddress {
     /// Returns the origins of the page.
     fn origins(&self) -> Vec<String> {
         match self {
@@ -107,7 +107,7 @@ pub struct Web {
     clients: Clients,
     api: InProcessApi,
     engine: Engine,
-    place: Place,
+    place: PageAddress,
     streams: EventStreams,
     /// The permits for streams of signed-in browsers.
     signed_in: Arc<Semaphore>,
@@ -136,8 +136,8 @@ impl WebError {
     }
 }
 
-impl From<Fault> for WebError {
-    fn from((status, body): Fault) -> Self {
+impl From<StatusAndBody> for WebError {
+    fn from((status, body): StatusAndBody) -> Self {
         Self { status: StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_GATEWAY), body }
     }
 }
@@ -156,7 +156,7 @@ impl From<ClientError> for WebError {
 
 impl Web {
     /// Builds a door at this place from these parts.
-    pub fn new(place: Place, parts: PageParts) -> Self {
+    pub fn new(place: PageAddress, parts: PageParts) -> Self {
         let PageParts { clients, api, engine, stop } = parts;
         let signed_in = Arc::new(Semaphore::new(WEB_STREAMS_MAX));
         Self { clients, api, engine, place, streams: stream::streams(), signed_in, stop }
@@ -276,8 +276,8 @@ impl LoopbackDoor for Web {
 
     fn browser_rules(&self) -> BrowserRules {
         match &self.place {
-            Place::Here { names, .. } => browser_rules(names.clone()),
-            Place::Elsewhere { origins } => {
+            PageAddress::Here { names, .. } => browser_rules(names.clone()),
+            PageAddress::Elsewhere { origins } => {
                 let authority = |it: &String| it.split_once("://").map(|(_, authority)| authority.to_owned());
                 let names = origins.iter().filter_map(authority).collect();
                 BrowserRules { names, led_on: Vec::new(), needs_origin: true, at: PagesAt::Elsewhere }

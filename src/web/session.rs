@@ -12,7 +12,7 @@ use hyper::http::request::Parts;
 use serde::{Deserialize, Serialize};
 
 use super::words::{read, taken, text};
-use super::{JSON, Place, Web, WebError};
+use super::{JSON, PageAddress, Web, WebError};
 use provost_api::wire;
 use provost_auth::caller::Caller;
 use provost_auth::web_sessions::WebReader;
@@ -164,8 +164,8 @@ impl Web {
     /// Returns the name of the cookie. A browser sends cookies to all ports of a host, so each door of this machine has its own name.
     fn cookie_name(&self) -> String {
         match &self.place {
-            Place::Here { port, .. } => format!("__Host-provost-{port}"),
-            Place::Elsewhere { .. } => "__Host-provost".into(),
+            PageAddress::Here { port, .. } => format!("__Host-provost-{port}"),
+            PageAddress::Elsewhere { .. } => "__Host-provost".into(),
         }
     }
 

@@ -81,3 +81,7 @@ pub const RESOURCE_KIND_LEN_MAX: usize = 32;
 
 /// The longest value of a resource, in bytes.
 pub const RESOURCE_VALUE_LEN_MAX: usize = 128;
+
+/// How long a lock lasts whose holder names no time, in seconds: longer than an edit takes, and soon enough over where its holder has
+/// died without a word.
+pub const LOCK_TTL_S: u64 = 30 * 60;

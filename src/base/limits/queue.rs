@@ -20,3 +20,7 @@ pub const LABEL_LEN_MAX: usize = 64;
 
 /// Waiting tasks that are searched for a circle; beyond that, a delegation is refused because it could begin one.
 pub const CIRCLE_LOOKED_AT_MAX: usize = 20_000;
+
+/// The time limit of a task whose asker names none, in seconds. DevIt 1.5 has half an hour, and the other doors follow it: a task takes
+/// as long through each of them.
+pub const DELEGATION_TIMEOUT_S: u64 = 30 * 60;

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant, SystemTime};
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, File, Metadata, OpenOptions};
 
-use super::host::Host;
+use super::host::AgentHost;
 use super::section::{self, Damage, Rest};
 use crate::cli_error::USAGE;
 use crate::{CliError, RepoContext};
@@ -38,7 +38,7 @@ const TRIES: usize = 50;
 /// The place of a host's file.
 #[derive(Debug)]
 pub(super) struct HostFile {
-    host: Host,
+    host: AgentHost,
     top: Dir,
     folders: Vec<String>,
     name: String,
@@ -103,7 +103,7 @@ impl FileError {
 }
 
 /// Returns the place of a file that the command line names: its path in words, without links, below the top of the work tree.
-fn place(here: &RepoContext, host: Host, typed: Option<&Path>) -> Result<(PathBuf, Vec<String>), CliError> {
+fn place(here: &RepoContext, host: AgentHost, typed: Option<&Path>) -> Result<(PathBuf, Vec<String>), CliError> {
     let shown = typed.map_or_else(|| here.places.worktree.join(host.file()), |it| here.cwd.join(it));
     let wrong = |why: String| {
         CliError::refusal(format!("{} is not written to", shown.display()))
@@ -142,7 +142,7 @@ impl HostFile {
     /// Finds the file of a host, or the one that the person has typed. `locks` is the folder of the locks by which adapters wait.
     pub(super) fn find(
         here: &RepoContext,
-        host: Host,
+        host: AgentHost,
         typed: Option<&Path>,
         locks: &Path,
     ) -> Result<Self, CliError> {

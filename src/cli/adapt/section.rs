@@ -12,7 +12,7 @@ use std::ops::Range;
 
 use clap::ValueEnum as _;
 
-use super::host::Host;
+use super::host::AgentHost;
 use provost_base::Digest;
 
 /// The reason why the section cannot be told from the text around it. Lines are counted from 1.
@@ -20,16 +20,16 @@ use provost_base::Digest;
 pub(super) enum Damage {
     /// Two beginnings.
     #[error("lines {0} and {1} both begin the section of {host}", host = .2.word())]
-    TwoBeginnings(usize, usize, Host),
+    TwoBeginnings(usize, usize, AgentHost),
     /// No end.
     #[error("line {0} begins the section of {host}, and no line after it ends it", host = .1.word())]
-    NoEnd(usize, Host),
+    NoEnd(usize, AgentHost),
     /// No beginning.
     #[error("line {0} ends a section of {host} that no line before it begins", host = .1.word())]
-    NoBeginning(usize, Host),
+    NoBeginning(usize, AgentHost),
     /// A line that Provost does not write.
     #[error("line {0} is not what the section of {host} begins with", host = .1.word())]
-    Unreadable(usize, Host),
+    Unreadable(usize, AgentHost),
 }
 
 /// The data that removing a section needs.
@@ -58,7 +58,7 @@ pub(super) struct Rest {
 ///
 /// # Errors
 /// [`Damage`]; the caller must leave the text unchanged.
-pub(super) fn put(text: &[u8], host: Host, body: &str, made: usize) -> Result<Vec<u8>, Damage> {
+pub(super) fn put(text: &[u8], host: AgentHost, body: &str, made: usize) -> Result<Vec<u8>, Damage> {
     debug_assert!(!body.lines().any(|it| it.starts_with("<!--")), "nothing in it looks like a marker");
     let found = find(text, host)?;
     // A section keeps the line ends with which it begins.
@@ -95,7 +95,7 @@ pub(super) fn put(text: &[u8], host: Host, body: &str, made: usize) -> Result<Ve
 ///
 /// # Errors
 /// [`Damage`]; the caller must leave the text unchanged.
-pub(super) fn take_out(text: &[u8], host: Host) -> Result<Option<Rest>, Damage> {
+pub(super) fn take_out(text: &[u8], host: AgentHost) -> Result<Option<Rest>, Damage> {
     let Some(Found { range, marks }) = find(text, host)? else { return Ok(None) };
     let mut before = &text[..range.start];
     // The added line end stays where text follows, which would otherwise join the line before.
@@ -113,11 +113,11 @@ pub(super) fn take_out(text: &[u8], host: Host) -> Result<Option<Rest>, Damage> 
 }
 
 /// Hands the count of made things to another section in the same file, whose removal is then the last.
-fn inherit(text: &[u8], host: Host, made: usize) -> Result<Option<Vec<u8>>, Damage> {
+fn inherit(text: &[u8], host: AgentHost, made: usize) -> Result<Option<Vec<u8>>, Damage> {
     if made == 0 {
         return Ok(None);
     }
-    for other in Host::value_variants().iter().filter(|it| **it != host) {
+    for other in AgentHost::value_variants().iter().filter(|it| **it != host) {
         let Some(Found { range, marks }) = find(text, *other)? else { continue };
         let line = text[range.clone()].split_inclusive(|it| *it == b'\n').next().unwrap_or_default();
         let rest = &text[range.start + line.trim_ascii_end().len()..];
@@ -127,17 +127,17 @@ fn inherit(text: &[u8], host: Host, made: usize) -> Result<Option<Vec<u8>>, Dama
     Ok(None)
 }
 
-fn beginning(host: Host, marks: &Marks) -> String {
+fn beginning(host: AgentHost, marks: &Marks) -> String {
     let made = if marks.made > 0 { format!(" made={}", marks.made) } else { String::new() };
     let joined = marks.joined.as_ref().map(|it| format!(" joined={it}")).unwrap_or_default();
     format!("<!-- provost:begin {}{made}{joined} -->", host.word())
 }
 
-fn end(host: Host) -> String {
+fn end(host: AgentHost) -> String {
     format!("<!-- provost:end {} -->", host.word())
 }
 
-fn find(text: &[u8], host: Host) -> Result<Option<Found>, Damage> {
+fn find(text: &[u8], host: AgentHost) -> Result<Option<Found>, Damage> {
     let begins = format!("<!-- provost:begin {} ", host.word());
     let ends = end(host);
     let mut begun: Option<(usize, usize, Marks)> = None;

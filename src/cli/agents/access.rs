@@ -43,7 +43,7 @@ impl std::fmt::Debug for New {
 }
 
 /// What was asked for on the command line.
-pub(super) struct Asked<'a> {
+pub(super) struct AccessArgs<'a> {
     pub(super) key_from: Option<&'a str>,
     pub(super) secret: Option<&'a str>,
     pub(super) upstream: Option<&'a Upstream>,
@@ -53,7 +53,7 @@ pub(super) struct Asked<'a> {
 pub(super) fn choose(
     here: &RepoContext,
     preset: &'static Preset,
-    asked: &Asked<'_>,
+    asked: &AccessArgs<'_>,
 ) -> Result<Chosen, CliError> {
     match (asked.secret, asked.key_from) {
         (Some(name), None) => of_vault(here, preset, asked, name),
@@ -64,7 +64,7 @@ pub(super) fn choose(
 }
 
 /// The vault first, then variables, then log-ins.
-fn find(here: &RepoContext, preset: &'static Preset, asked: &Asked<'_>) -> Result<Chosen, CliError> {
+fn find(here: &RepoContext, preset: &'static Preset, asked: &AccessArgs<'_>) -> Result<Chosen, CliError> {
     let vault = here.vault()?;
     for access in preset.access {
         match vault.look(access.secret) {
@@ -110,7 +110,7 @@ fn none(preset: &Preset) -> CliError {
 fn of_vault(
     here: &RepoContext,
     preset: &'static Preset,
-    asked: &Asked<'_>,
+    asked: &AccessArgs<'_>,
     name: &str,
 ) -> Result<Chosen, CliError> {
     let found = match here.vault()?.look(name) {
@@ -147,7 +147,7 @@ fn of_vault(
 fn of_input(
     here: &RepoContext,
     preset: &'static Preset,
-    asked: &Asked<'_>,
+    asked: &AccessArgs<'_>,
     name: Option<&str>,
 ) -> Result<Chosen, CliError> {
     let access = &preset.access[0];
@@ -164,7 +164,7 @@ fn of_input(
 fn of_named_variable(
     here: &RepoContext,
     preset: &'static Preset,
-    asked: &Asked<'_>,
+    asked: &AccessArgs<'_>,
     name: Option<&str>,
     variable: &str,
 ) -> Result<Chosen, CliError> {
@@ -194,7 +194,7 @@ fn must_be_new(here: &RepoContext, name: &str) -> Result<(), CliError> {
 fn fresh(
     access: &'static Access,
     name: &str,
-    asked: &Asked<'_>,
+    asked: &AccessArgs<'_>,
     new: New,
     origin: String,
 ) -> Result<Chosen, CliError> {

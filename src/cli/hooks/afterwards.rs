@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::call::Told;
-use super::overwritten::{self, Changed, HeldFiles, Place};
+use super::call::HookInput;
+use super::overwritten::{self, Changed, HeldFiles, TreePath};
 use super::run::{self, Run};
 use super::trees;
 use super::waits::within;
@@ -18,7 +18,7 @@ use provost_base::{AgentId, Resource};
 use provost_client::{Client, ClientError};
 
 /// Returns an id for one call of a tool, before and after it. Cursor does not number commands: there the command's text is the id.
-pub(super) fn call(told: &Told) -> Value {
+pub(super) fn call(told: &HookInput) -> Value {
     let tool = told.tool().unwrap_or_default();
     match (told.text("tool_use_id"), told.text("command")) {
         (Some(id), _) => json!([tool, id]),
@@ -29,7 +29,7 @@ pub(super) fn call(told: &Told) -> Value {
 
 /// Copies the files that other agents hold, before a command. Without a daemon no agent holds anything, and a command
 /// that cannot be watched still runs.
-pub(super) fn put_aside(asked: &Run, here: &RepoContext, told: &Told, until: Instant) {
+pub(super) fn put_aside(asked: &Run, here: &RepoContext, told: &HookInput, until: Instant) {
     let Ok(agent) = run::agent(asked, told, here) else { return };
     let until = until.min(Instant::now() + Duration::from_millis(HOOK_ASIDE_MS_MAX));
     let Ok(client) = here.speaking(agent.clone()) else { return };
@@ -72,7 +72,7 @@ fn file_of(symbol: &str) -> String {
 }
 
 /// The changed places, by holder and file.
-type ByHolder = BTreeMap<String, BTreeMap<Place, BTreeSet<String>>>;
+type ByHolder = BTreeMap<String, BTreeMap<TreePath, BTreeSet<String>>>;
 
 /// Finds the holders of the changed places.
 async fn holders_of(here: &RepoContext, client: &Client, changed: &[Changed]) -> Result<ByHolder, CliError> {
@@ -108,7 +108,7 @@ async fn holders_of(here: &RepoContext, client: &Client, changed: &[Changed]) ->
 pub(super) async fn overwritten(
     here: &RepoContext,
     agent: AgentId,
-    told: &Told,
+    told: &HookInput,
 ) -> Result<Option<String>, CliError> {
     let found = overwritten::take_changed(here, &agent, &call(told));
     let changed = &found.changed;

@@ -14,7 +14,7 @@ use provost_base::WITH_BACKSLASH;
 use provost_base::limits::{HOOK_FILES_MAX, HOOK_LINKS_MAX, SOURCE_BYTES_MAX};
 
 /// A host's message to a hook.
-pub(super) struct Told(Value);
+pub(super) struct HookInput(Value);
 
 /// A file that a call would write.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -59,7 +59,7 @@ impl Targets {
     }
 }
 
-impl Told {
+impl HookInput {
     /// Reads a host's message.
     ///
     /// # Errors

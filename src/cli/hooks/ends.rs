@@ -4,9 +4,9 @@ use std::time::Instant;
 
 use serde_json::json;
 
-use super::call::Told;
+use super::call::HookInput;
 use super::form;
-use super::host::Host;
+use super::host::HookHost;
 use super::inbox;
 use super::overwritten;
 use super::run::{Run, agent, daemon, here};
@@ -17,12 +17,12 @@ use crate::{CliError, session};
 use provost_api::wire;
 
 /// Tells the model how to work beside other agents, and the session's shells on whose behalf they speak.
-pub(super) fn begin(asked: &Run, told: Result<Told, CliError>, until: Instant) -> Said {
+pub(super) fn begin(asked: &Run, told: Result<HookInput, CliError>, until: Instant) -> Said {
     let begun = told.and_then(|told| {
         let here = here(asked, &told)?;
         let agent = agent(asked, &told, &here)?;
         let name = agent.to_string();
-        if let Some(session) = told.session().filter(|_| asked.host == Host::Codex) {
+        if let Some(session) = told.session().filter(|_| asked.host == HookHost::Codex) {
             session::of_codex(session).is_there(&here.places, &agent);
         }
         // The daemon then runs when the first write comes; if it could not be started, that write reports it.
@@ -43,10 +43,10 @@ pub(super) fn begin(asked: &Run, told: Result<Told, CliError>, until: Instant) -
     );
     let context = inbox::beside(moved, Some(context)).unwrap_or_default();
     Said::line(match asked.host {
-        Host::Claude | Host::Codex => json!({ "hookSpecificOutput": {
+        HookHost::Claude | HookHost::Codex => json!({ "hookSpecificOutput": {
             "hookEventName": "SessionStart", "additionalContext": context,
         }}),
-        Host::Cursor => json!({ "additional_context": context }),
+        HookHost::Cursor => json!({ "additional_context": context }),
     })
 }
 
@@ -61,14 +61,14 @@ fn name_shells(agent: &str) {
 }
 
 /// Releases everything that the session holds.
-pub(super) fn end(asked: &Run, told: Result<Told, CliError>, until: Instant) -> Said {
+pub(super) fn end(asked: &Run, told: Result<HookInput, CliError>, until: Instant) -> Said {
     let ended = told.and_then(|told| {
         let here = here(asked, &told)?;
         let agent = agent(asked, &told, &here)?;
         Shown::take_all_away(&here.places, &agent);
         overwritten::forget_calls(&here.places, &agent);
         let _told = inbox::has_ended_a_turn(&here, &agent);
-        if let Some(session) = told.session().filter(|_| asked.host == Host::Codex) {
+        if let Some(session) = told.session().filter(|_| asked.host == HookHost::Codex) {
             session::of_codex(session).is_over(&here.places);
         }
         within(&here, until, async {

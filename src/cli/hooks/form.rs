@@ -7,7 +7,7 @@
 use clap::ValueEnum;
 use serde_json::{Value, json};
 
-use super::host::{Event, Host};
+use super::host::{Event, HookHost};
 use super::served;
 use crate::{CliError, RepoContext, agents};
 use provost_base::Door;
@@ -49,8 +49,8 @@ const SPEAKERS: [(&str, &str); 3] = [
 ];
 
 /// Checks whether an event's hook may be a request over HTTP.
-pub(super) fn is_served(host: Host, event: Event) -> bool {
-    host == Host::Claude
+pub(super) fn is_served(host: HookHost, event: Event) -> bool {
+    host == HookHost::Claude
         && matches!(
             event,
             Event::PreToolUse
@@ -63,7 +63,7 @@ pub(super) fn is_served(host: Host, event: Event) -> bool {
 }
 
 /// Checks whether a request is Provost's, at any port.
-pub(super) fn is_ours(host: Host, url: &str) -> bool {
+pub(super) fn is_ours(host: HookHost, url: &str) -> bool {
     url.starts_with("http://127.0.0.1:") && url.contains(&format!("{HOOK_PATH}{}/", host.word()))
 }
 
@@ -75,7 +75,7 @@ impl Http {
     }
 
     /// Returns a hook in Claude Code's form.
-    pub(super) fn hook(&self, host: Host, event: Event, agent: Option<&str>, timeout_s: u64) -> Value {
+    pub(super) fn hook(&self, host: HookHost, event: Event, agent: Option<&str>, timeout_s: u64) -> Value {
         let word = event.to_possible_value().map(|it| it.get_name().to_owned()).unwrap_or_default();
         let speaks = agent.map(|it| format!("?as={it}")).unwrap_or_default();
         let mut headers = json!({ HOOK_TOKEN_HEADER: self.token });
@@ -113,10 +113,10 @@ pub(super) fn is_http(entry: &str) -> bool {
 /// The reason why HTTP does not work, where the person demands it.
 pub(super) fn choose(
     here: &RepoContext,
-    (host, shared): (Host, bool),
+    (host, shared): (HookHost, bool),
     form: Form,
 ) -> Result<(Option<Http>, Option<String>), CliError> {
-    if form == Form::Command || (host != Host::Claude && form == Form::Auto) {
+    if form == Form::Command || (host != HookHost::Claude && form == Form::Auto) {
         return Ok((None, None));
     }
     match possible(here, host, shared) {
@@ -132,8 +132,8 @@ pub(super) fn choose(
 }
 
 /// Returns the address for hooks over HTTP, and the version of the host; or the reason why they would not work.
-fn possible(here: &RepoContext, host: Host, shared: bool) -> Result<(Http, String), String> {
-    if host != Host::Claude {
+fn possible(here: &RepoContext, host: HookHost, shared: bool) -> Result<(Http, String), String> {
+    if host != HookHost::Claude {
         return Err("Claude Code alone has such hooks".into());
     }
     if shared {

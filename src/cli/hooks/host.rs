@@ -9,7 +9,7 @@ use super::form::{self, Http};
 
 /// A host that calls hooks.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Host {
+pub(crate) enum HookHost {
     /// Claude Code
     Claude,
     /// Codex
@@ -73,30 +73,30 @@ const CURSOR_TOOLS: &str = "Write|Edit|StrReplace|EditNotebook|Delete|ApplyPatch
 /// The tools of MCP servers that write files, as far as their names tell.
 const MCP_TOOLS: &str = "mcp__.*(write|edit|create|delete|remove|move|rename|replace|insert|patch|apply).*";
 
-impl Host {
+impl HookHost {
     /// Returns the word on the command line, and in names of agents.
     pub(crate) fn word(self) -> &'static str {
         match self {
-            Host::Claude => "claude",
-            Host::Codex => "codex",
-            Host::Cursor => "cursor",
+            HookHost::Claude => "claude",
+            HookHost::Codex => "codex",
+            HookHost::Cursor => "cursor",
         }
     }
 
     /// Returns the files that it reads, from the top of the work tree: the user's own, and the shared one.
     pub(super) fn files(self) -> [&'static str; 2] {
         match self {
-            Host::Claude => [".claude/settings.local.json", ".claude/settings.json"],
-            Host::Codex => [".codex/hooks.json"; 2],
-            Host::Cursor => [".cursor/hooks.json"; 2],
+            HookHost::Claude => [".claude/settings.local.json", ".claude/settings.json"],
+            HookHost::Codex => [".codex/hooks.json"; 2],
+            HookHost::Cursor => [".cursor/hooks.json"; 2],
         }
     }
 
     /// Returns the content of its file without any setting.
     pub(super) fn blank(self) -> &'static str {
         match self {
-            Host::Claude | Host::Codex => "{}\n",
-            Host::Cursor => "{\n  \"version\": 1\n}\n",
+            HookHost::Claude | HookHost::Codex => "{}\n",
+            HookHost::Cursor => "{\n  \"version\": 1\n}\n",
         }
     }
 
@@ -104,8 +104,8 @@ impl Host {
     /// when they are called. Codex allows no such rule in a file of its own.
     pub(super) fn allow_rule(self) -> Option<&'static str> {
         match self {
-            Host::Claude => Some("mcp__provost__*"),
-            Host::Codex | Host::Cursor => None,
+            HookHost::Claude => Some("mcp__provost__*"),
+            HookHost::Codex | HookHost::Cursor => None,
         }
     }
 
@@ -133,7 +133,7 @@ impl Host {
         };
         let ask_for = wish.patience_s + TIMEOUT_S;
         let mut all = match self {
-            Host::Claude => {
+            HookHost::Claude => {
                 let tools = format!("{CLAUDE_TOOLS}|{MCP_TOOLS}");
                 // Without this, a hook that runs out of time would let the write through.
                 let block = if wish.shared { json!({}) } else { json!({ "onFailure": "block" }) };
@@ -150,7 +150,7 @@ impl Host {
                     ("SessionEnd", group(None, Event::SessionEnd, TIMEOUT_S, json!({}))),
                 ]
             }
-            Host::Codex => {
+            HookHost::Codex => {
                 let tools = format!("{CODEX_TOOLS}|{MCP_TOOLS}");
                 vec![
                     ("PreToolUse", group(Some(tools), Event::PreToolUse, TIMEOUT_S, json!({}))),
@@ -165,7 +165,7 @@ impl Host {
                 ]
             }
             // An `allow` for a shell command would replace the person's decision, so the hook only ever objects there.
-            Host::Cursor => vec![
+            HookHost::Cursor => vec![
                 ("preToolUse", plain(Event::PreToolUse, json!({ "matcher": CURSOR_TOOLS }))),
                 ("beforeShellExecution", plain(Event::PreToolUse, json!({}))),
                 ("afterShellExecution", plain(Event::PostToolUse, json!({}))),

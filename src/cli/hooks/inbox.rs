@@ -10,8 +10,8 @@ use std::time::Instant;
 
 use serde_json::{Value, json};
 
-use super::call::Told;
-use super::host::{Event, Host};
+use super::call::HookInput;
+use super::host::{Event, HookHost};
 use super::run::{self, Run};
 use super::said::Said;
 use super::waits::within;
@@ -43,12 +43,12 @@ enum Hearer {
 
 /// The position up to which a session, or its subagents, have heard of its agent's inbox.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
-struct Heard {
+struct InboxPosition {
     posts: u64,
     mail: u64,
 }
 
-impl Heard {
+impl InboxPosition {
     fn file(places: &Places, agent: &AgentId, hearer: Hearer) -> PathBuf {
         let name = Digest::of(agent.as_str().as_bytes()).to_string();
         let whose = if hearer == Hearer::Subagent { "-subagents" } else { "" };
@@ -87,7 +87,7 @@ impl Heard {
 }
 
 /// Answers a hook for `Stop`, `SubagentStop` or `Notification`. If that fails, the turn ends as if no hook existed.
-pub(super) fn at(asked: &Run, told: Result<Told, CliError>, until: Instant) -> Said {
+pub(super) fn at(asked: &Run, told: Result<HookInput, CliError>, until: Instant) -> Said {
     let said = told.and_then(|told| {
         let here = run::here(asked, &told)?;
         let agent = run::agent(asked, &told, &here)?;
@@ -111,14 +111,14 @@ pub(super) fn at(asked: &Run, told: Result<Told, CliError>, until: Instant) -> S
 /// # Errors
 /// The errors of [`news`].
 pub(super) fn heard(
-    host: Host,
+    host: HookHost,
     here: &RepoContext,
     agent: &AgentId,
-    told: &Told,
+    told: &HookInput,
     until: Instant,
 ) -> Result<Option<String>, CliError> {
     // A subagent would hear the news instead of its session.
-    if host == Host::Cursor || told.text("agent_id").is_some() {
+    if host == HookHost::Cursor || told.text("agent_id").is_some() {
         return Ok(None);
     }
     within(here, until, async {
@@ -142,14 +142,14 @@ pub(super) fn beside(one: Option<String>, other: Option<String>) -> Option<Strin
 async fn news(
     here: &RepoContext,
     agent: &AgentId,
-    told: &Told,
+    told: &HookInput,
     hearer: Hearer,
 ) -> Result<Option<String>, CliError> {
     let client = here.speaking(agent.clone())?;
-    let by_session = Heard::of(&here.places, agent, Hearer::Session);
+    let by_session = InboxPosition::of(&here.places, agent, Hearer::Session);
     let before = match hearer {
         Hearer::Session => by_session,
-        Hearer::Subagent => by_session.or(Heard::of(&here.places, agent, hearer)),
+        Hearer::Subagent => by_session.or(InboxPosition::of(&here.places, agent, hearer)),
     };
     let (entries, heard) = match unheard(&client, before).await {
         Err(ClientError::NotRunning(_)) => return Ok(None),
@@ -169,7 +169,7 @@ async fn news(
 }
 
 /// Returns everything after a position, within bounds.
-async fn unheard(client: &Client, before: Heard) -> Result<(Vec<wire::InboxEntry>, Heard), ClientError> {
+async fn unheard(client: &Client, before: InboxPosition) -> Result<(Vec<wire::InboxEntry>, InboxPosition), ClientError> {
     let (mut all, mut heard) = (Vec::new(), before);
     for _ in 0..HOOK_NEWS_PAGES_MAX {
         let asked = wire::ReadInbox {
@@ -179,7 +179,7 @@ async fn unheard(client: &Client, before: Heard) -> Result<(Vec<wire::InboxEntry
             wait_ms: None,
         };
         let page = client.read_inbox(&asked).await?;
-        heard = page.entries.iter().fold(heard, Heard::after);
+        heard = page.entries.iter().fold(heard, InboxPosition::after);
         let ends = !page.more || page.entries.is_empty();
         all.extend(page.entries);
         if ends {
@@ -191,7 +191,7 @@ async fn unheard(client: &Client, before: Heard) -> Result<(Vec<wire::InboxEntry
 
 /// Returns the time of the newest entry that the model has just read with Provost's tool. Hosts pass the tool's
 /// answer on as JSON, or as JSON within a text. Only the times of entries count: their words are other agents'.
-fn read_until(told: &Told) -> Option<String> {
+fn read_until(told: &HookInput) -> Option<String> {
     if told.tool().ok() != Some(READS_INBOX) {
         return None;
     }
@@ -241,7 +241,7 @@ fn in_words(fresh: &[&wire::InboxEntry]) -> String {
 async fn at_turn_end(
     here: &RepoContext,
     agent: &AgentId,
-    told: &Told,
+    told: &HookInput,
     hearer: Hearer,
 ) -> Result<Option<Value>, CliError> {
     let news = match told.is_true("stop_hook_active") {
@@ -272,7 +272,7 @@ async fn at_turn_end(
 ///
 /// # Errors
 /// Errors of the daemon.
-async fn waits(here: &RepoContext, agent: &AgentId, told: &Told) -> Result<(), CliError> {
+async fn waits(here: &RepoContext, agent: &AgentId, told: &HookInput) -> Result<(), CliError> {
     if !told.text("notification_type").is_some_and(|it| WAITS_FOR_PERSON.contains(&it)) {
         return Ok(());
     }

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
 use super::afterwards;
-use super::call::Told;
+use super::call::HookInput;
 use super::run::{self, Run};
 use super::waits::within;
 use crate::git_index::{self, INDEX, Index, MOMENT_MS};
@@ -39,7 +39,7 @@ pub(super) fn is_here(here: &RepoContext, folder: &Path) -> bool {
 pub(super) fn take(
     asked: &Run,
     here: &RepoContext,
-    told: &Told,
+    told: &HookInput,
     until: Instant,
 ) -> Result<Option<String>, CliError> {
     let agent = run::agent(asked, told, here)?;
@@ -74,7 +74,7 @@ pub(super) fn take(
 pub(super) fn wait(
     asked: &Run,
     here: &RepoContext,
-    told: &Told,
+    told: &HookInput,
     until: Instant,
 ) -> Result<Option<String>, CliError> {
     let client = here.speaking(run::agent(asked, told, here)?)?;
@@ -125,7 +125,7 @@ async fn renew(here: &RepoContext, client: &Client) -> Result<(), ClientError> {
 }
 
 /// Releases the lock of the session's commands once none of them needs it, but no lock that the agent has asked for itself.
-pub(super) fn give_back(here: &RepoContext, agent: &AgentId, told: &Told, until: Instant) {
+pub(super) fn give_back(here: &RepoContext, agent: &AgentId, told: &HookInput, until: Instant) {
     let under_way = UnderWay::of(here, agent);
     if !under_way.end(told) || under_way.is_any() {
         return;
@@ -152,12 +152,12 @@ impl UnderWay {
         Self(here.places.runtime.join("index").join(Digest::of(whose.as_bytes()).short()))
     }
 
-    fn file(&self, told: &Told) -> PathBuf {
+    fn file(&self, told: &HookInput) -> PathBuf {
         self.0.join(Digest::of(afterwards::call(told).to_string().as_bytes()).short())
     }
 
     /// Records that a command begins. Where its file cannot be written, the session keeps the index until its time is up.
-    fn begin(&self, told: &Told) {
+    fn begin(&self, told: &HookInput) {
         let mut options = OpenOptions::new();
         options.write(true).create(true).truncate(true);
         let file = self.file(told);
@@ -168,7 +168,7 @@ impl UnderWay {
     }
 
     /// Records that a command has ended, or does not begin; returns whether it was recorded.
-    fn end(&self, told: &Told) -> bool {
+    fn end(&self, told: &HookInput) -> bool {
         fs::remove_file(self.file(told)).is_ok()
     }
 

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::file::HostFile;
 use super::form::{self, Http};
-use super::host::{Host, Wish};
+use super::host::{HookHost, Wish};
 use super::json::{self, Tree};
 use super::{rule, trust};
 use crate::cli_error::DONE;
@@ -34,7 +34,7 @@ pub(super) struct Standing {
 impl Standing {
     /// Makes the state of a file of Codex' own, outside of the repository.
     pub(super) fn of_codex(file: &Path, state: &'static str, why: Option<String>) -> Self {
-        Self { host: Host::Codex.word(), file: file.display().to_string(), state, why, over_http: false }
+        Self { host: HookHost::Codex.word(), file: file.display().to_string(), state, why, over_http: false }
     }
 
     /// Returns the host, whether nothing has to be done, and the state in words; `None` where the file has none of Provost's hooks.
@@ -85,7 +85,7 @@ fn said_twice<'t>(object: &'t Object<'_>, matters: impl Fn(&str) -> bool) -> Opt
 }
 
 /// Checks whether a hook is Provost's, by its command or address, in a group or by itself.
-fn is_ours(host: Host, node: &Node<'_>) -> bool {
+fn is_ours(host: HookHost, node: &Node<'_>) -> bool {
     let text = |name| json::member(node, name).and_then(json::text);
     text("command").is_some_and(|it| host.is_ours(it))
         || text("url").is_some_and(|it| form::is_ours(host, it))
@@ -97,7 +97,7 @@ fn inner<'t, 'a>(entry: &'t Node<'a>) -> &'t [Node<'a>] {
 }
 
 /// Returns the text without Provost's entries; groups, events and the whole object are removed when they become empty.
-fn without(host: Host, file: &HostFile, text: &str) -> Result<String, CliError> {
+fn without(host: HookHost, file: &HostFile, text: &str) -> Result<String, CliError> {
     let mut text = text.to_owned();
     loop {
         let tree = parse(file, &text)?;
@@ -109,7 +109,7 @@ fn without(host: Host, file: &HostFile, text: &str) -> Result<String, CliError> 
 }
 
 /// Returns the text without the rule that allows Provost's own tools, and without the members that were made for it.
-fn less_rules(host: Host, tree: &Tree<'_>) -> Option<String> {
+fn less_rules(host: HookHost, tree: &Tree<'_>) -> Option<String> {
     let rule = host.allow_rule()?;
     let whole = tree.root.as_object()?.get("permissions")?;
     let kinds = whole.value.as_object()?;
@@ -125,7 +125,7 @@ fn less_rules(host: Host, tree: &Tree<'_>) -> Option<String> {
 }
 
 /// Returns the text without one of Provost's hooks, and without the members that were made for it.
-fn less_hooks(host: Host, tree: &Tree<'_>) -> Option<String> {
+fn less_hooks(host: HookHost, tree: &Tree<'_>) -> Option<String> {
     let whole = tree.root.as_object()?.get("hooks")?;
     let events = &whole.value.as_object()?.properties;
     for event in events {
@@ -151,7 +151,7 @@ fn less_hooks(host: Host, tree: &Tree<'_>) -> Option<String> {
 }
 
 /// Returns the text with exactly the wanted entries of Provost.
-fn with(host: Host, file: &HostFile, text: &str, wish: &Wish<'_>) -> Result<String, CliError> {
+fn with(host: HookHost, file: &HostFile, text: &str, wish: &Wish<'_>) -> Result<String, CliError> {
     let mut text = without(host, file, text)?;
     if text.trim().is_empty() {
         text = host.blank().to_owned();
@@ -206,7 +206,7 @@ pub(super) fn program() -> Result<PathBuf, CliError> {
     std::env::current_exe().map_err(|err| CliError::of("this program does not know where it is").because(err))
 }
 
-pub(super) fn install(here: &RepoContext, host: Host, wish: &Wish<'_>) -> Result<u8, CliError> {
+pub(super) fn install(here: &RepoContext, host: HookHost, wish: &Wish<'_>) -> Result<u8, CliError> {
     let [own, shared] = host.files();
     let file = HostFile::at(here, if wish.shared { shared } else { own })?;
     let before = file.read()?;
@@ -216,7 +216,7 @@ pub(super) fn install(here: &RepoContext, host: Host, wish: &Wish<'_>) -> Result
         let rest = before.as_ref().map(|it| without(host, &file, &it.text)).transpose()?;
         file.write(before.as_ref(), rest, &wanted)?;
     }
-    if host == Host::Codex && !wish.shared {
+    if host == HookHost::Codex && !wish.shared {
         // Without the rule, the hook answers about Provost's tools; the state is reported below.
         let _not_put = rule::put(here);
     }
@@ -233,19 +233,19 @@ pub(super) fn install(here: &RepoContext, host: Host, wish: &Wish<'_>) -> Result
 }
 
 /// Says how a host gets the tools that refusals of the hook mention.
-fn tools_of(host: Host) -> Option<&'static str> {
+fn tools_of(host: HookHost) -> Option<&'static str> {
     match host {
-        Host::Claude => Some("claude mcp add provost -- provost mcp"),
+        HookHost::Claude => Some("claude mcp add provost -- provost mcp"),
         // Codex' state has a line of its own, from its configuration.
-        Host::Codex => None,
-        Host::Cursor => Some(
+        HookHost::Codex => None,
+        HookHost::Cursor => Some(
             r#"in .cursor/mcp.json: {"mcpServers": {"provost": {"command": "provost", "args": ["mcp"]}}}"#,
         ),
     }
 }
 
 /// Checks whether the file has every wanted entry once, and no other one of Provost's.
-fn says_the_same(host: Host, tree: &Tree<'_>, wish: &Wish<'_>) -> bool {
+fn says_the_same(host: HookHost, tree: &Tree<'_>, wish: &Wish<'_>) -> bool {
     let wanted = host.entries(wish);
     let ours = ours(host, tree);
     let rules = json::member(&tree.root, "permissions");
@@ -257,7 +257,7 @@ fn says_the_same(host: Host, tree: &Tree<'_>, wish: &Wish<'_>) -> bool {
 }
 
 /// Returns all of Provost's entries, each with its event.
-fn ours(host: Host, tree: &Tree<'_>) -> Vec<(String, Value)> {
+fn ours(host: HookHost, tree: &Tree<'_>) -> Vec<(String, Value)> {
     let hooks = json::member(&tree.root, "hooks").and_then(Node::as_object);
     let mut found = Vec::new();
     for event in hooks.map_or(&[][..], |it| &it.properties) {
@@ -270,7 +270,7 @@ fn ours(host: Host, tree: &Tree<'_>) -> Vec<(String, Value)> {
     found
 }
 
-pub(super) fn remove(here: &RepoContext, host: Host) -> Result<u8, CliError> {
+pub(super) fn remove(here: &RepoContext, host: HookHost) -> Result<u8, CliError> {
     let files: Vec<_> =
         both(host).into_iter().map(|path| HostFile::at(here, path)).collect::<Result<_, _>>()?;
     // The files share a folder, which was made for the first of them.
@@ -286,7 +286,7 @@ pub(super) fn remove(here: &RepoContext, host: Host) -> Result<u8, CliError> {
         let left = without(host, &file, &seen.text)?;
         file.let_go(&seen, &left)?;
     }
-    if host == Host::Codex {
+    if host == HookHost::Codex {
         rule::take_out(here)?;
     }
     if !here.json {
@@ -299,13 +299,13 @@ pub(super) fn remove(here: &RepoContext, host: Host) -> Result<u8, CliError> {
 }
 
 /// Returns its files, each once.
-fn both(host: Host) -> Vec<&'static str> {
+fn both(host: HookHost) -> Vec<&'static str> {
     let mut files = host.files().to_vec();
     files.dedup();
     files
 }
 
-fn standing(here: &RepoContext, host: Host, path: &'static str) -> Result<Standing, CliError> {
+fn standing(here: &RepoContext, host: HookHost, path: &'static str) -> Result<Standing, CliError> {
     let file = HostFile::at(here, path)?;
     let shown = file.shown.display().to_string();
     let stands =
@@ -342,7 +342,7 @@ fn standing(here: &RepoContext, host: Host, path: &'static str) -> Result<Standi
         () => "outdated",
     };
     if state == "installed"
-        && host == Host::Codex
+        && host == HookHost::Codex
         && let Some(why) = trust::of(here, &file.shown, &seen.text).advice()
     {
         return Ok(stands("untrusted", Some(why.into())));
@@ -350,10 +350,10 @@ fn standing(here: &RepoContext, host: Host, path: &'static str) -> Result<Standi
     Ok(Standing { over_http, ..stands(state, None) })
 }
 
-pub(super) fn standings(here: &RepoContext, hosts: &[Host]) -> Result<Vec<Standing>, CliError> {
+pub(super) fn standings(here: &RepoContext, hosts: &[HookHost]) -> Result<Vec<Standing>, CliError> {
     let files = hosts.iter().flat_map(|host| both(*host).into_iter().map(|path| (*host, path)));
     let mut all = files.map(|(host, path)| standing(here, host, path)).collect::<Result<Vec<_>, _>>()?;
-    if let Some(at) = all.iter().position(|it| it.host == Host::Codex.word() && it.state != "missing")
+    if let Some(at) = all.iter().position(|it| it.host == HookHost::Codex.word() && it.state != "missing")
         && let Some(rule) = rule::standing(here)?
     {
         all.insert(at + 1, rule);
@@ -361,7 +361,7 @@ pub(super) fn standings(here: &RepoContext, hosts: &[Host]) -> Result<Vec<Standi
     Ok(all)
 }
 
-pub(super) fn status(here: &RepoContext, hosts: &[Host]) -> Result<u8, CliError> {
+pub(super) fn status(here: &RepoContext, hosts: &[HookHost]) -> Result<u8, CliError> {
     let all = standings(here, hosts)?;
     if here.json {
         return out::json(&all).map(|()| DONE);

@@ -37,10 +37,10 @@ const LIST: &str = "list";
 const ANYTHING: &str = "*";
 
 /// A file of a work tree: the top of the tree, and the path from there.
-pub(super) type Place = (PathBuf, String);
+pub(super) type TreePath = (PathBuf, String);
 
 /// Files that others hold, each with its holders.
-pub(super) type HeldFiles = BTreeMap<Place, BTreeSet<String>>;
+pub(super) type HeldFiles = BTreeMap<TreePath, BTreeSet<String>>;
 
 /// A version of a file.
 #[derive(Debug)]
@@ -68,7 +68,7 @@ impl Version {
 /// A file that was changed, with both of its versions.
 pub(super) struct Changed {
     /// The file.
-    pub(super) place: Place,
+    pub(super) place: TreePath,
     /// The agents that held a part of it before the command.
     pub(super) holders: BTreeSet<String>,
     before: Version,
@@ -139,7 +139,7 @@ fn calls_of(agent: &AgentId) -> String {
 }
 
 /// Returns the path of a file's note; the same path in another work tree is another file.
-fn note_of(places: &Places, place: &Place) -> PathBuf {
+fn note_of(places: &Places, place: &TreePath) -> PathBuf {
     aside(places).join(format!("note-{}", short(&place.0.join(&place.1).to_string_lossy())))
 }
 
@@ -163,7 +163,7 @@ fn copied(from: impl io::Read, to: &Path, most: u64) -> io::Result<u64> {
 ///
 /// # Errors
 /// It is no regular file, or cannot be read.
-fn open(place: &Place) -> io::Result<Option<cap_std::fs::File>> {
+fn open(place: &TreePath) -> io::Result<Option<cap_std::fs::File>> {
     let tree = Dir::open_ambient_dir(&place.0, ambient_authority())?;
     let file = match tree.open_with(&place.1, &system::reading_without_waiting()) {
         Ok(file) => file,
@@ -183,7 +183,7 @@ fn mark(file: &cap_std::fs::File) -> io::Result<String> {
 }
 
 /// Returns the present version of a file; for a large one, also its mark.
-fn version(place: &Place) -> io::Result<(Version, Option<String>)> {
+fn version(place: &TreePath) -> io::Result<(Version, Option<String>)> {
     let Some(mut file) = open(place)? else { return Ok((Version::Absent, None)) };
     let mut bytes = Vec::new();
     io::Read::by_ref(&mut file).take(SOURCE_BYTES_MAX as u64 + 1).read_to_end(&mut bytes)?;
@@ -216,7 +216,7 @@ struct Aside {
 }
 
 impl Aside {
-    fn place(&self) -> Place {
+    fn place(&self) -> TreePath {
         (self.tree.clone(), self.path.clone())
     }
 }
@@ -245,7 +245,7 @@ impl Call {
     }
 
     /// Copies one file; `None` where it cannot be compared. Large files are copied as long as there is room.
-    fn put(&self, number: usize, place: &Place, holders: &BTreeSet<String>, room: &mut u64) -> Option<Aside> {
+    fn put(&self, number: usize, place: &TreePath, holders: &BTreeSet<String>, room: &mut u64) -> Option<Aside> {
         let (version, mark) = version(place).ok()?;
         match &version {
             Version::Absent => {}
@@ -340,7 +340,7 @@ pub(super) fn take_changed(here: &RepoContext, agent: &AgentId, call: &Value) ->
 
 /// Copies a file for the running commands of other agents, since its writer now holds it. `next` is the content that
 /// the write will leave, where it is known.
-fn put_aside_for_others(places: &Places, agent: &AgentId, place: &Place, next: Option<&[u8]>) {
+fn put_aside_for_others(places: &Places, agent: &AgentId, place: &TreePath, next: Option<&[u8]>) {
     let ours = calls_of(agent);
     let others = calls(places, "call-").into_iter();
     let is_other = |it: &fs::DirEntry| !it.file_name().as_encoded_bytes().starts_with(ours.as_bytes());
@@ -372,7 +372,7 @@ fn put_aside_for_others(places: &Places, agent: &AgentId, place: &Place, next: O
 fn is_theirs(
     places: &Places,
     agent: &AgentId,
-    place: &Place,
+    place: &TreePath,
     content: &[u8],
     put_at: Option<SystemTime>,
 ) -> bool {
@@ -389,7 +389,7 @@ fn is_theirs(
 }
 
 /// Notes the content that an agent's write will leave in a file; without a content, any.
-pub(super) fn note(places: &Places, agent: &AgentId, place: &Place, content: Option<&[u8]>) {
+pub(super) fn note(places: &Places, agent: &AgentId, place: &TreePath, content: Option<&[u8]>) {
     let at = note_of(places, place);
     if system::make_private_folders(&aside(places)).is_err() {
         return;

@@ -4,8 +4,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use super::call::Told;
-use super::host::Host;
+use super::call::HookInput;
+use super::host::HookHost;
 use super::run::{Run, agent, here};
 use super::said::Said;
 use super::settled;
@@ -28,7 +28,7 @@ const NOBODY_THERE: &str = "Provost: no person sits at this host, and no answer 
 
 /// Asks in the host's stead. Without an answer the hook says nothing, and the host asks its person itself; where no
 /// person sits at the host, the answer is a refusal with this reason.
-pub(super) fn permission(asked: &Run, told: Result<Told, CliError>, until: Instant) -> Said {
+pub(super) fn permission(asked: &Run, told: Result<HookInput, CliError>, until: Instant) -> Said {
     let unattended = told.as_ref().is_ok_and(|told| is_unattended(asked.host, told));
     if !unattended && told.as_ref().is_ok_and(|told| settled::by_host(asked.host, told)) {
         return Said::nothing();
@@ -79,10 +79,10 @@ pub(super) fn permission(asked: &Run, told: Result<Told, CliError>, until: Insta
 
 /// Checks whether the host never asks a person, however long it waits: Claude Code tells this to the programs that it starts;
 /// Codex refuses requests that need a question where its policy forbids questions, as it always does in `codex exec`.
-fn is_unattended(host: Host, told: &Told) -> bool {
+fn is_unattended(host: HookHost, told: &HookInput) -> bool {
     match host {
-        Host::Codex => told.text("permission_mode") == Some("bypassPermissions"),
-        Host::Claude | Host::Cursor => {
+        HookHost::Codex => told.text("permission_mode") == Some("bypassPermissions"),
+        HookHost::Claude | HookHost::Cursor => {
             std::env::var_os("CLAUDE_CODE_SESSION_ATTENDED").is_some_and(|it| it == "0")
         }
     }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::call::Told;
+use super::call::HookInput;
 use provost_base::limits::HOOK_RECORD_BYTES_MAX;
 
 /// The end of a record, line by line.
@@ -15,7 +15,7 @@ pub(super) struct Record(String);
 
 impl Record {
     /// Reads the record that a hook's message names.
-    pub(super) fn of(told: &Told) -> Option<Self> {
+    pub(super) fn of(told: &HookInput) -> Option<Self> {
         let mut file = regular(Path::new(told.text("transcript_path")?))?;
         let from = file.metadata().ok()?.len().saturating_sub(HOOK_RECORD_BYTES_MAX);
         file.seek(SeekFrom::Start(from)).ok()?;

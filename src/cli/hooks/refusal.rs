@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::json;
 
-use super::host::Host;
+use super::host::HookHost;
 use crate::guard::held;
 use crate::out;
 use crate::tasks::short_time;
@@ -37,7 +37,7 @@ pub(super) fn nearby(guarded: &wire::Guarded) -> Option<String> {
 }
 
 /// Says which agent holds the place, since when, how long and why, and what the model can do now.
-pub(super) fn refusal(host: Host, guarded: &wire::Guarded) -> String {
+pub(super) fn refusal(host: HookHost, guarded: &wire::Guarded) -> String {
     let (mut holders, mut lines, mut told) = (BTreeSet::new(), Vec::new(), BTreeSet::new());
     let holder_of = |it: &wire::Blocked| {
         let lock = it.lock.as_ref().map(|lock| lock.holder.clone());
@@ -86,7 +86,7 @@ pub(super) fn refusal(host: Host, guarded: &wire::Guarded) -> String {
         json!({ "symbol": out::one_line(symbol.trim_end_matches(':'), 400), "wait_s": MCP_WAIT_S_MAX });
     let write = json!({ "to": out::one_line(&holder_of(first), 100), "text": "..." });
     // No command in Codex' sandbox reaches the daemon.
-    let or = if host == Host::Codex {
+    let or = if host == HookHost::Codex {
         ""
     } else {
         " (in a shell at the top of the repository: `provost lock 'SYMBOL' --wait 2m`)"

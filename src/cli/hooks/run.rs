@@ -13,10 +13,10 @@ use clap::Args;
 use serde_json::json;
 
 use super::afterwards;
-use super::call::{Target, Targets, Told, names_in, unnamed};
+use super::call::{Target, Targets, HookInput, names_in, unnamed};
 use super::ends;
 use super::form;
-use super::host::{Event, Host};
+use super::host::{Event, HookHost};
 use super::inbox;
 use super::index;
 use super::links;
@@ -28,7 +28,7 @@ use super::served::Over;
 use super::shown::Shown;
 use super::trees::{self, InTree};
 use super::waits::{apart, read, unless_stopped, within};
-use super::wide::{Known, Wide};
+use super::wide::{TreeFile, Wide};
 use super::writes::Writer;
 use crate::args::duration;
 use crate::cli_error::DONE;
@@ -50,7 +50,7 @@ pub(super) const NOT_WORKED_OUT: &str = "What this writes cannot be worked out, 
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Run {
     /// The host that calls the hook
-    pub(super) host: Host,
+    pub(super) host: HookHost,
     /// The event that the host reports
     pub(super) event: Event,
     /// The agent; by default that of `provost mcp` of this host, or of the session
@@ -69,7 +69,7 @@ pub(crate) struct Run {
 
 impl Run {
     /// Makes a hook that is called over HTTP.
-    pub(super) fn over(host: Host, event: Event, speak_as: Option<AgentId>, over: Over) -> Self {
+    pub(super) fn over(host: HookHost, event: Event, speak_as: Option<AgentId>, over: Over) -> Self {
         Self { host, event, speak_as, wait: Ttl::seconds_clamped(5), beside: None, over: Some(over) }
     }
 
@@ -103,12 +103,12 @@ pub(crate) fn run(asked: &Run) -> Result<u8, CliError> {
         return Ok(DONE);
     }
     let until = Instant::now() + Duration::from_millis(HOOK_MS_MAX);
-    let told = read(until).and_then(|it| Told::read(&it).map_err(CliError::of));
+    let told = read(until).and_then(|it| HookInput::read(&it).map_err(CliError::of));
     Ok(respond(asked, told, until).tell())
 }
 
 /// Returns the answer for the host.
-pub(super) fn respond(asked: &Run, told: Result<Told, CliError>, until: Instant) -> Said {
+pub(super) fn respond(asked: &Run, told: Result<HookInput, CliError>, until: Instant) -> Said {
     match asked.event {
         Event::PreToolUse => {
             let asked_of = asked.clone();
@@ -127,7 +127,7 @@ pub(super) fn respond(asked: &Run, told: Result<Told, CliError>, until: Instant)
 }
 
 /// Finds the repository of the host's project, which may differ from the folder of its shell.
-pub(super) fn here(asked: &Run, told: &Told) -> Result<RepoContext, CliError> {
+pub(super) fn here(asked: &Run, told: &HookInput) -> Result<RepoContext, CliError> {
     if let Some(over) = &asked.over {
         return over.here(told);
     }
@@ -143,19 +143,19 @@ pub(super) fn here(asked: &Run, told: &Told) -> Result<RepoContext, CliError> {
 }
 
 /// Returns the agent on whose behalf the host's session speaks.
-pub(super) fn agent(asked: &Run, told: &Told, here: &RepoContext) -> Result<AgentId, CliError> {
+pub(super) fn agent(asked: &Run, told: &HookInput, here: &RepoContext) -> Result<AgentId, CliError> {
     if let Some(agent) = IdentityArgs::named_plainly(here, asked.speak_as.clone())? {
         return Ok(agent);
     }
     // Cursor calls Claude Code's hooks as well.
-    let host = if asked.is_of_cursor() { Host::Cursor } else { asked.host };
+    let host = if asked.is_of_cursor() { HookHost::Cursor } else { asked.host };
     let process = asked.process();
     let noted = || session::noted_by(&here.places, process?);
     let session = told.session().map(|id| Session { host: host.word(), id, process });
     // Codex names the session in every call over MCP, and one of its processes may have several.
     let named = match (host, session) {
-        (Host::Codex, session) => session.and_then(|it| session::of_codex(it.id).agent(&here.places)),
-        (Host::Cursor, session) if session::is_adapted(&here.places, host.word()) => {
+        (HookHost::Codex, session) => session.and_then(|it| session::of_codex(it.id).agent(&here.places)),
+        (HookHost::Cursor, session) if session::is_adapted(&here.places, host.word()) => {
             session.and_then(|it| it.agent(&here.places))
         }
         (_, None) => noted(),
@@ -204,20 +204,20 @@ pub(super) async fn daemon(here: &RepoContext, agent: AgentId) -> Result<Client,
 }
 
 /// Checks whether the tool may write the files that it would.
-fn check(asked: &Run, told: Told, until: Instant) -> Result<Checked, CliError> {
+fn check(asked: &Run, told: HookInput, until: Instant) -> Result<Checked, CliError> {
     let here = here(asked, &told)?;
     let told = Arc::new(told);
     let checked = foreseen(asked, &here, &told, until)?;
     let (checked, writes_index) = checked;
     // Cursor calls Claude Code's hooks as well, but reports the end of a command to a hook of its own.
-    let is_another = asked.host == Host::Claude && asked.is_of_cursor();
+    let is_another = asked.host == HookHost::Claude && asked.is_of_cursor();
     if is_another || !told.is_command() || matches!(checked, Checked::Held(_)) {
         return Ok(checked);
     }
     if writes_index {
         let held = match asked.host {
-            Host::Claude => index::take(asked, &here, &told, until),
-            Host::Codex | Host::Cursor => index::wait(asked, &here, &told, until),
+            HookHost::Claude => index::take(asked, &here, &told, until),
+            HookHost::Codex | HookHost::Cursor => index::wait(asked, &here, &told, until),
         };
         if let Some(held) = unless_stopped(&here, held)?.flatten() {
             return Ok(Checked::Held(held));
@@ -231,7 +231,7 @@ fn check(asked: &Run, told: Told, until: Instant) -> Result<Checked, CliError> {
 fn foreseen(
     asked: &Run,
     here: &RepoContext,
-    told: &Arc<Told>,
+    told: &Arc<HookInput>,
     until: Instant,
 ) -> Result<(Checked, bool), CliError> {
     let folder = told.folder(&here.cwd);
@@ -358,25 +358,25 @@ async fn known_of_others(client: &Client) -> Result<BTreeSet<String>, CliError> 
 /// Returns those of the held files that a write to many files would write.
 fn among_those(top: &Path, wide: &[Wide], held: &BTreeSet<String>, until: Instant) -> Vec<wire::Edit> {
     let top = provost_system::real_path(top).unwrap_or_else(|_| top.to_owned());
-    let held = Known::all(&top, held.iter().map(String::as_str));
+    let held = TreeFile::all(&top, held.iter().map(String::as_str));
     let written: BTreeSet<&str> = wide.iter().flat_map(|it| it.among(&top, &held, until)).collect();
     written.into_iter().map(|path| wire::Edit { path: path.into(), ..wire::Edit::default() }).collect()
 }
 
 /// Returns the host's process: leases by writing end with it.
-pub(super) fn host_process(asked: &Run, told: &Told) -> Option<u32> {
+pub(super) fn host_process(asked: &Run, told: &HookInput) -> Option<u32> {
     match (asked.host, told.session()) {
-        (Host::Codex, Some(session)) => session::last_of_codex(session, told.text("cwd").map(Path::new)),
+        (HookHost::Codex, Some(session)) => session::last_of_codex(session, told.text("cwd").map(Path::new)),
         _ => asked.process(),
     }
 }
 
 /// Returns the answer in the host's own form. A free place gets no answer, since a yes would replace the person's.
-fn answer(host: Host, checked: Result<Checked, CliError>) -> Said {
+fn answer(host: HookHost, checked: Result<Checked, CliError>) -> Said {
     let reason = match checked {
         Ok(Checked::Free) => return Said::nothing(),
         // Cursor accepts no text with a call that goes on.
-        Ok(Checked::Near(_)) if host == Host::Cursor => return Said::nothing(),
+        Ok(Checked::Near(_)) if host == HookHost::Cursor => return Said::nothing(),
         Ok(Checked::Near(what)) => {
             return Said::line(json!({ "hookSpecificOutput": {
                 "hookEventName": "PreToolUse", "additionalContext": what,
@@ -391,17 +391,17 @@ fn answer(host: Host, checked: Result<Checked, CliError>) -> Said {
         ),
     };
     let said = match host {
-        Host::Claude | Host::Codex => json!({ "hookSpecificOutput": {
+        HookHost::Claude | HookHost::Codex => json!({ "hookSpecificOutput": {
             "hookEventName": "PreToolUse", "permissionDecision": "deny", "permissionDecisionReason": reason,
         }}),
-        Host::Cursor => json!({ "permission": "deny", "user_message": reason, "agent_message": reason }),
+        HookHost::Cursor => json!({ "permission": "deny", "user_message": reason, "agent_message": reason }),
     };
     Said::refused(said, reason)
 }
 
 /// Handles a tool that was used, or words of the person: a question that was open in two places has then been
 /// answered in the host. Of the hosts only Claude Code asks in two places.
-fn answered_there(asked: &Run, told: Result<Told, CliError>, until: Instant) -> Said {
+fn answered_there(asked: &Run, told: Result<HookInput, CliError>, until: Instant) -> Said {
     let news = told.and_then(|told| {
         let here = here(asked, &told)?;
         let agent = agent(asked, &told, &here)?;
@@ -411,7 +411,7 @@ fn answered_there(asked: &Run, told: Result<Told, CliError>, until: Instant) -> 
             form::moved(&here, port)
         });
         match told.tool() {
-            _ if asked.host != Host::Claude => {}
+            _ if asked.host != HookHost::Claude => {}
             Ok(tool) => Shown::take_away(&here.places, &agent, tool, told.arguments()),
             Err(_) => Shown::take_all_away(&here.places, &agent),
         }
@@ -422,7 +422,7 @@ fn answered_there(asked: &Run, told: Result<Told, CliError>, until: Instant) -> 
         let held = if is_next_turn { still_held()? } else { None };
         let news = match asked.event {
             _ if told.is_command() => {
-                if asked.host == Host::Claude {
+                if asked.host == HookHost::Claude {
                     index::give_back(&here, &agent, &told, until);
                 }
                 within(&here, until, afterwards::overwritten(&here, agent.clone(), &told))?
@@ -445,7 +445,7 @@ fn answered_there(asked: &Run, told: Result<Told, CliError>, until: Instant) -> 
     let said = match news {
         None => Said::nothing(),
         // Cursor accepts no text after a command. The holders have their messages.
-        Some(_) if asked.host == Host::Cursor => Said::nothing(),
+        Some(_) if asked.host == HookHost::Cursor => Said::nothing(),
         // Codex drops an answer with a member that it does not know.
         Some(news) => {
             Said::line(json!({ "hookSpecificOutput": { "hookEventName": event, "additionalContext": news } }))

@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 
 use clap::ValueEnum as _;
 
-use super::call::Told;
-use super::host::{Event, Host};
+use super::call::HookInput;
+use super::host::{Event, HookHost};
 use super::run::{self, Run};
 use crate::repo_context::{ClientsByName, Inside};
 use crate::{CliError, RepoContext};
@@ -53,7 +53,7 @@ impl fmt::Debug for Over {
 impl Over {
     /// Finds the repository of the host's project: that of the folder in which the host runs, which no `cd` of its
     /// shell changes, else that of the folder that its message names.
-    pub(super) fn here(&self, told: &Told) -> Result<RepoContext, CliError> {
+    pub(super) fn here(&self, told: &HookInput) -> Result<RepoContext, CliError> {
         let mut environment = Environment::current();
         // The daemon's own variables belong to the program that has started it.
         (environment.agent, environment.token) = (self.named.clone(), None);
@@ -90,7 +90,7 @@ impl HookDoor {
             return Err(HookFault::Unproven);
         }
         let (host, event) = call.path.split_once('/').ok_or(HookFault::Unknown)?;
-        let host = Host::from_str(host, false).map_err(|_| HookFault::Unknown)?;
+        let host = HookHost::from_str(host, false).map_err(|_| HookFault::Unknown)?;
         let event = Event::from_str(event, false).map_err(|_| HookFault::Unknown)?;
         if !super::form::is_served(host, event) {
             return Err(HookFault::Unknown);
@@ -106,7 +106,7 @@ impl HookDoor {
             _place: call.place,
         };
         let until = Instant::now() + Duration::from_millis(HOOK_MS_MAX);
-        let told = Told::read(&call.body).map_err(CliError::of);
+        let told = HookInput::read(&call.body).map_err(CliError::of);
         Ok(run::respond(&Run::over(host, event, speak_as, over), told, until).into_body())
     }
 }

@@ -7,8 +7,8 @@
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-use super::call::Told;
-use super::host::Host;
+use super::call::HookInput;
+use super::host::HookHost;
 use super::record::{Record, regular};
 use provost_base::limits::HOOK_CONFIG_BYTES_MAX;
 
@@ -19,9 +19,9 @@ const CLAUDE_QUESTIONS: &[&str] = &["AskUserQuestion", "ExitPlanMode"];
 const CLAUDE_EDITS: &[&str] = &["Edit", "MultiEdit", "Write", "NotebookEdit"];
 
 /// Checks whether a host settles this request itself, or asks its person in a way that no other answer can replace.
-pub(super) fn by_host(host: Host, told: &Told) -> bool {
+pub(super) fn by_host(host: HookHost, told: &HookInput) -> bool {
     match host {
-        Host::Claude | Host::Cursor => {
+        HookHost::Claude | HookHost::Cursor => {
             let tool = told.tool().unwrap_or_default();
             CLAUDE_QUESTIONS.contains(&tool)
                 || match told.text("permission_mode") {
@@ -30,12 +30,12 @@ pub(super) fn by_host(host: Host, told: &Told) -> bool {
                     _ => false,
                 }
         }
-        Host::Codex => reviewer(told).is_some_and(|it| it != "user"),
+        HookHost::Codex => reviewer(told).is_some_and(|it| it != "user"),
     }
 }
 
 /// Returns the reviewer of the requests of Codex's session: the person is `user`.
-fn reviewer(told: &Told) -> Option<String> {
+fn reviewer(told: &HookInput) -> Option<String> {
     let said = told.text("approvals_reviewer").map(str::to_owned);
     said.or_else(|| Record::of(told)?.reviewer(told.text("turn_id")))
         .or_else(|| in_configuration(&crate::screens::home()?.join("config.toml")))
@@ -52,11 +52,11 @@ fn in_configuration(path: &Path) -> Option<String> {
 
 /// Returns the folder in which the tool would be used, as far as the host tells it: the daemon reads a folder in the
 /// arguments itself. Codex lets a model choose the folder of a command, and does not tell the hook.
-pub(super) fn folder(host: Host, told: &Told, project: &Path) -> Option<PathBuf> {
+pub(super) fn folder(host: HookHost, told: &HookInput, project: &Path) -> Option<PathBuf> {
     let start = told.text("cwd").map_or_else(|| project.to_owned(), |it| project.join(it));
     let command = || told.arguments().get("command")?.as_str().map(str::to_owned);
     match host {
-        Host::Codex if told.is_command() => Record::of(told)?.folder(&command()?, &start),
-        Host::Codex | Host::Claude | Host::Cursor => Some(start),
+        HookHost::Codex if told.is_command() => Record::of(told)?.folder(&command()?, &start),
+        HookHost::Codex | HookHost::Claude | HookHost::Cursor => Some(start),
     }
 }

@@ -82,7 +82,7 @@ enum Takes {
 }
 
 /// The folders in which commands run.
-struct Place {
+struct ShellFolders {
     /// The folders; `None` after `cd $SOMEWHERE`. A `(` begins a level of its own.
     here: Vec<Option<PathBuf>>,
     /// The folders that `pushd` has put aside.
@@ -92,7 +92,7 @@ struct Place {
     takes: Option<Takes>,
 }
 
-impl Place {
+impl ShellFolders {
     fn here(&self) -> Option<PathBuf> {
         self.here.last().cloned().flatten()
     }
@@ -136,7 +136,7 @@ impl<'a> Reader<'a> {
             return;
         }
         let mut place =
-            Place { here: vec![Some(folder.to_owned())], aside: Vec::new(), before: None, takes: None };
+            ShellFolders { here: vec![Some(folder.to_owned())], aside: Vec::new(), before: None, takes: None };
         let parts = words::parts(command);
         self.learn_calls(&parts);
         for part in parts {
@@ -190,7 +190,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads a command once for each combination of its variables' values.
-    fn rounds(&mut self, words: &[Word], place: &mut Place) {
+    fn rounds(&mut self, words: &[Word], place: &mut ShellFolders) {
         let rounds = self.values.rounds(words);
         let Some(count) = rounds.count() else {
             self.said = None;
@@ -260,7 +260,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn command(&mut self, words: Vec<Word>, place: &mut Place, once_more: bool) {
+    fn command(&mut self, words: Vec<Word>, place: &mut ShellFolders, once_more: bool) {
         let (words, into, from) = sorted(words);
         self.values.learn(&words, once_more);
         let at = place.here().unwrap_or_default();
@@ -304,7 +304,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Handles a program that takes the output of the command before, or the text of the following lines.
-    fn takes(&mut self, plain: &[Word], folder: PathBuf, from: Option<String>, place: &mut Place) {
+    fn takes(&mut self, plain: &[Word], folder: PathBuf, from: Option<String>, place: &mut ShellFolders) {
         let said = std::mem::replace(&mut self.said, values::said(plain));
         if std::mem::take(&mut self.said_more)
             && from.is_none()

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use super::host::Host;
+use super::host::HookHost;
 use crate::RepoContext;
 use provost_base::limits::HOST_FILE_BYTES_MAX;
 use provost_base::{Digest, Json};
@@ -93,7 +93,7 @@ fn hooks_of(event: &str, groups: &Value) -> Vec<(String, String)> {
     for (number, group) in groups.as_array().into_iter().flatten().enumerate() {
         for (place, hook) in group["hooks"].as_array().into_iter().flatten().enumerate() {
             let command = hook["command"].as_str().unwrap_or_default();
-            if !Host::Codex.is_ours(command) {
+            if !HookHost::Codex.is_ours(command) {
                 continue;
             }
             let mut said = json!({ "event_name": event, "hooks": [{

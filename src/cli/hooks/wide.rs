@@ -23,12 +23,12 @@ pub(super) enum Wide {
 }
 
 /// A file, by its path from the top of a work tree, with the target of that path.
-pub(super) struct Known<'a> {
+pub(super) struct TreeFile<'a> {
     path: &'a str,
     whole: PathBuf,
 }
 
-impl<'a> Known<'a> {
+impl<'a> TreeFile<'a> {
     pub(super) fn all(top: &Path, paths: impl Iterator<Item = &'a str>) -> Vec<Self> {
         let whole = |path| real(&top.join(path)).unwrap_or_else(|| top.join(path));
         paths.map(|path| Self { path, whole: whole(path) }).collect()
@@ -65,7 +65,7 @@ pub(super) enum Between {
 impl Wide {
     /// Returns those of some files of a work tree that are written, as far as this can be told until then; a doubtful file
     /// counts as written.
-    pub(super) fn among<'a>(&self, top: &Path, files: &[Known<'a>], until: Instant) -> Vec<&'a str> {
+    pub(super) fn among<'a>(&self, top: &Path, files: &[TreeFile<'a>], until: Instant) -> Vec<&'a str> {
         let all = || files.iter().map(|it| it.path).collect();
         match self {
             Self::Anything => all(),
@@ -73,7 +73,7 @@ impl Wide {
                 let folder = real(folder).unwrap_or_else(|| folder.clone());
                 // Unreadable patterns may match any file.
                 let patterns = WatchPatterns::parse(patterns).ok().filter(|_| !patterns.is_empty());
-                let is_meant = |file: &&Known<'_>| {
+                let is_meant = |file: &&TreeFile<'_>| {
                     let Ok(below) = file.whole.strip_prefix(&folder) else { return false };
                     patterns.as_ref().is_none_or(|it| it.matches(&below.to_string_lossy()))
                 };

@@ -5,8 +5,8 @@ use std::time::Instant;
 
 use serde_json::{Value, json};
 
-use super::call::{Target, Targets, Told, content, unnamed};
-use super::host::Host;
+use super::call::{Target, Targets, HookInput, content, unnamed};
+use super::host::HookHost;
 use super::links;
 use super::refusal::refusal;
 use super::run::{NOT_WORKED_OUT, guarded, note};
@@ -95,7 +95,7 @@ impl Writes {
             return;
         }
         let folder = arguments["cwd"].as_str().map_or_else(|| folder.to_owned(), |it| folder.join(it));
-        let told = Told::of("Bash", &json!({ "command": line })).targets(&folder, until);
+        let told = HookInput::of("Bash", &json!({ "command": line })).targets(&folder, until);
         let told = told.unwrap_or_else(|_| Targets::anything());
         self.by_command = self.targets.files.is_empty();
         self.targets.files.extend(told.files);
@@ -217,7 +217,7 @@ fn of_arguments(raw: &Value, folder: &Path, until: Instant) -> Option<Targets> {
     let text = |names: &[&str]| names.iter().find_map(|it| raw[it].as_str()).filter(|it| !it.is_empty());
     let is_patch = |it: &&str| it.contains("*** Begin Patch");
     if let Some(patch) = text(&["patch", "input", "command"]).filter(is_patch) {
-        return Told::of("apply_patch", &json!({ "input": patch })).targets(folder, until).ok();
+        return HookInput::of("apply_patch", &json!({ "input": patch })).targets(folder, until).ok();
     }
     let path = text(&["file_path", "filePath", "filepath", "path"])?;
     let mut given = raw.as_object()?.clone();
@@ -227,7 +227,7 @@ fn of_arguments(raw: &Value, folder: &Path, until: Instant) -> Option<Targets> {
         () if raw.get("content").is_some_and(Value::is_string) => "Write",
         () => return None,
     };
-    Told::of(tool, &Value::Object(given)).targets(folder, until).ok()
+    HookInput::of(tool, &Value::Object(given)).targets(folder, until).ok()
 }
 
 /// Says to the agent why it may not write; with `takes`, the agent holds the places from then on if nothing is in the
@@ -261,7 +261,7 @@ pub(crate) async fn obstacle(
         }
         return Ok(None);
     }
-    let refusal = refusal(Host::Claude, &guarded);
+    let refusal = refusal(HookHost::Claude, &guarded);
     Ok(Some(match targets.is_anything() {
         true => format!("{NOT_WORKED_OUT} {refusal}"),
         false => refusal,

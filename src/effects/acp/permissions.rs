@@ -27,7 +27,7 @@ pub type Judge =
 
 /// An agent's permission request.
 #[derive(Debug)]
-pub(super) struct Asked {
+pub(super) struct PermissionRequest {
     /// The JSON-RPC id of the request.
     pub(super) id: Value,
     /// The question for the rules.
@@ -37,7 +37,7 @@ pub(super) struct Asked {
     options: Vec<(String, String)>,
 }
 
-impl Asked {
+impl PermissionRequest {
     /// Reads a request. What an earlier `tool_call` has said of the call counts where the request is silent.
     pub(super) fn read(
         id: Value,

@@ -9,7 +9,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 
 use super::elicitation::Form;
 use super::modes;
-use super::permissions::{Asked, Verdict};
+use super::permissions::{PermissionRequest, Verdict};
 use super::wire::{Answer, Incoming, Wire};
 use super::{AcpRun, Session, Untold, Ways, untold};
 use provost_base::limits::{
@@ -60,7 +60,7 @@ pub(super) struct Turn<'a> {
 struct Open {
     prompt: u64,
     /// Requests that are being judged, and their JSON-RPC ids as text.
-    judged: JoinSet<(Asked, Verdict)>,
+    judged: JoinSet<(PermissionRequest, Verdict)>,
     waiting: HashMap<String, (Value, tokio::task::AbortHandle)>,
     /// Questions that wait for a person, with the results for the agent.
     asked: JoinSet<(Value, Value)>,
@@ -180,7 +180,7 @@ impl Turn<'_> {
         }
         let known = params["toolCall"]["toolCallId"].as_str().and_then(|it| open.calls.get(it));
         let wait = self.run.task.order.timeout;
-        let asked = Asked::read(id, params, known, self.run, wait.min(Ttl::minutes(24 * 60)));
+        let asked = PermissionRequest::read(id, params, known, self.run, wait.min(Ttl::minutes(24 * 60)));
         if open.cancelled.is_some() {
             return self.wire.answer(&asked.id, json!({ "outcome": { "outcome": "cancelled" } })).await;
         }
@@ -230,7 +230,7 @@ impl Turn<'_> {
         Ok(())
     }
 
-    async fn answer(&mut self, asked: &Asked, verdict: &Verdict) -> Result<(), Untold> {
+    async fn answer(&mut self, asked: &PermissionRequest, verdict: &Verdict) -> Result<(), Untold> {
         let (said, why) = match verdict {
             Verdict::Allowed => ("allowed", None),
             Verdict::Denied(why) => ("denied", Some(why)),

@@ -12,7 +12,7 @@ use std::borrow::Cow;
 use std::net::IpAddr;
 
 use super::super::engine_handle::now as wall;
-use provost_base::{Destination, Host, Timestamp, WebAddress};
+use provost_base::{Destination, Hostname, Timestamp, WebAddress};
 use provost_domain::{OutgoingNotice, PushSubscription};
 use provost_egress::{Outward, OutwardAnswer, post, system_resolver};
 use provost_vault::Vault;
@@ -73,7 +73,7 @@ impl PushSending {
         if !to.tls() {
             return Err("the browser's address does not begin with https://".into());
         }
-        let Host::Name(name) = &to.authority().host else {
+        let Hostname::Name(name) = &to.authority().host else {
             return Err("the browser's address has no name of a host; push services have names".into());
         };
         if let Some(added) = self.hosts.iter().find(|it| it.authority == *to.authority()) {

@@ -16,16 +16,13 @@ use crate::page::fitting;
 use crate::tool::{About, AliasError, Entry, Kind};
 use crate::words::{one_line, short};
 use provost_api::wire;
-use provost_base::limits::{DEVIT_TEXT_MAX, MCP_PAGE_BYTES_MAX, MCP_PAGE_ROWS_MAX};
+use provost_base::limits::{DELEGATION_TIMEOUT_S, DEVIT_TEXT_MAX, MCP_PAGE_BYTES_MAX, MCP_PAGE_ROWS_MAX};
 
 /// How long to wait for a result: twenty looks, 400 ms apart, as DevIt's server does.
 const RESULT_WAIT: Duration = Duration::from_millis(20 * 400);
 
 /// How long to wait for work, in milliseconds.
 const WORK_WAIT_MS: u64 = 3_000;
-
-/// The timeout of a delegation without one: half an hour.
-const TIMEOUT_S: u64 = 1_800;
 
 /// The longest goal in a list, in characters.
 const GOAL_CHARS: usize = 200;
@@ -116,7 +113,7 @@ async fn delegate(call: Call, asked: Delegate) -> Result<CallToolResult, AliasEr
     if asked.goal.trim().is_empty() {
         return Err(AliasError::invalid("`goal`: is empty"));
     }
-    let timeout_s = asked.timeout.unwrap_or(TIMEOUT_S);
+    let timeout_s = asked.timeout.unwrap_or(DELEGATION_TIMEOUT_S);
     let me = call.client().who_am_i().await?.agent;
     let request = wire::Delegate {
         goal: asked.goal,

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::call::Call;
 use crate::handles::is_over;
-use crate::keepalive::{Heard, Keepalive};
+use crate::keepalive::{OutputLines, Keepalive};
 use crate::page;
 use crate::tool::{About, Entry, Kind, Said, ToolError};
 use crate::words::{self, fenced, listed};
@@ -173,7 +173,7 @@ async fn wait(call: Call, asked: Wait) -> Result<Said<Task>, ToolError> {
     let until = Instant::now() + Duration::from_secs(wait_s);
     let mut beat = call.beat();
     let mut heard = match beat.is_wanted() && wait_s > 0 {
-        true => Some(Heard::of(call.client(), &asked.task_id).await),
+        true => Some(OutputLines::of(call.client(), &asked.task_id).await),
         false => None,
     };
     loop {
@@ -255,7 +255,7 @@ fn standing(it: &wire::Task, row: &Task) -> String {
 }
 
 /// Returns the worker's next line, if the host wants to get it.
-async fn next_line(heard: &mut Option<Heard>) -> String {
+async fn next_line(heard: &mut Option<OutputLines>) -> String {
     match heard {
         Some(heard) => heard.next().await,
         None => std::future::pending().await,

@@ -17,7 +17,7 @@ use crate::tool::{About, Entry, Kind, Said, ToolError};
 use crate::words::{listed, one_line};
 use provost_api::wire;
 use provost_base::Resource;
-use provost_base::limits::{MCP_PLACES_MAX, MCP_WAIT_S_MAX};
+use provost_base::limits::{LOCK_TTL_S, MCP_PLACES_MAX, MCP_WAIT_S_MAX};
 use provost_client::{Client, ClientError};
 
 pub(super) fn tools() -> Vec<Entry> {
@@ -66,9 +66,6 @@ struct Begun {
     /// The number of conflicts that are not listed.
     more: usize,
 }
-
-/// How long an intent and its locks last if the caller names no time, in seconds.
-const TTL_S: u64 = 1_800;
 
 /// Splits a place into its file and symbol.
 fn parts(place: &str) -> (&str, &str) {
@@ -154,7 +151,7 @@ async fn begin(call: Call, asked: Begin) -> Result<Said<Begun>, ToolError> {
         description: asked.description,
         files: files_of(&places),
         symbols: symbols_of(&places),
-        ttl_ms: Some(asked.ttl_s.unwrap_or(TTL_S).saturating_mul(1_000)),
+        ttl_ms: Some(asked.ttl_s.unwrap_or(LOCK_TTL_S).saturating_mul(1_000)),
         worktree,
         grants,
     };

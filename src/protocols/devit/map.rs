@@ -5,7 +5,7 @@ use uuid::Uuid;
 
 use super::meeting::{met_payload, wanted_payload};
 use super::wire::{self, Code, DevitError};
-use provost_base::limits::{NOTES_MAX, STATUS_BYTES_MAX};
+use provost_base::limits::{DELEGATION_TIMEOUT_S, NOTES_MAX, STATUS_BYTES_MAX};
 use provost_base::{AgentId, ApprovalId, Digest, Json, TaskId, Timestamp, Ttl, WatchPatterns};
 use provost_domain::command::{AckTask, AnswerApproval, Register, ReportTask};
 use provost_domain::{
@@ -14,8 +14,6 @@ use provost_domain::{
 };
 use provost_service::{Snapshot, TaskFilter};
 
-/// DevIt 1.5: the timeout of a delegation without one is half an hour.
-const TIMEOUT_DEFAULT_S: u64 = 1800;
 /// The most bytes of a text in a shortened task.
 const BRIEF_BYTES: usize = 240;
 
@@ -90,12 +88,12 @@ pub(super) fn order(
 ) -> Result<Delegate, DevitError> {
     let order = payload.task.unwrap_or_default();
     let return_to = text(payload.return_to).map(|it| agent(&it, "return_to")).transpose()?;
-    let seconds = order.timeout.or(order.timeout_s).unwrap_or(TIMEOUT_DEFAULT_S);
+    let seconds = order.timeout.or(order.timeout_s).unwrap_or(DELEGATION_TIMEOUT_S);
     let watch_patterns = order.watch_patterns.unwrap_or_default();
     WatchPatterns::check(&watch_patterns).map_err(|err| DevitError::invalid(format!("task.{err}")))?;
     let command = order.command.as_ref().map(|it| it.as_str().map_or_else(|| it.to_string(), str::to_owned));
     let goal = text(order.goal).unwrap_or_else(|| format!("Task {task} delegated").into());
-    let timeout = Ttl::seconds_clamped(if seconds == 0 { TIMEOUT_DEFAULT_S } else { seconds });
+    let timeout = Ttl::seconds_clamped(if seconds == 0 { DELEGATION_TIMEOUT_S } else { seconds });
     Ok(Delegate {
         return_to,
         tool: Tool {

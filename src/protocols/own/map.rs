@@ -15,7 +15,7 @@ use hyper::StatusCode;
 use serde_json::{Value, json};
 
 use provost_api::wire;
-use provost_base::limits::{ID_LEN_MAX, KEY_FILE_BYTES_MAX, SUMMARY_LEN_MAX};
+use provost_base::limits::{DELEGATION_TIMEOUT_S, ID_LEN_MAX, KEY_FILE_BYTES_MAX, SUMMARY_LEN_MAX};
 use provost_base::{
     AgentId, ApprovalId, Digest, Json, SymbolPath, TaskId, TraceContext, Ttl, WatchPatterns, task_command,
 };
@@ -27,9 +27,6 @@ use provost_domain::{
     approvers_now,
 };
 use provost_service::{Calls, GraphError, GraphState, Snapshot};
-
-/// The timeout of a delegation without one: half an hour, as on the DevIt door.
-const TIMEOUT_DEFAULT_S: u64 = 1800;
 
 /// An error answer.
 #[derive(Debug)]
@@ -193,7 +190,7 @@ pub(super) fn delegate(it: wire::Delegate) -> Result<Delegate, OwnError> {
     let id = it.task.clone().unwrap_or_else(|| uuid::Uuid::new_v4().to_string());
     let placement = queue::placement(&it)?;
     let goal = text(Some(it.goal)).ok_or_else(|| OwnError::invalid("goal is empty"))?;
-    let seconds = it.timeout_s.unwrap_or(TIMEOUT_DEFAULT_S);
+    let seconds = it.timeout_s.unwrap_or(DELEGATION_TIMEOUT_S);
     if seconds == 0 {
         return Err(OwnError::invalid("timeout_s is zero"));
     }

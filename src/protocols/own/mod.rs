@@ -87,7 +87,7 @@ use provost_transport::accept::Guard;
 use provost_transport::http::{BusyBody, converse};
 pub use push::{PushTold, TellPush};
 pub(crate) use readiness::NotReady;
-pub use sign_in::{Fault, OpenedSession, Reading};
+pub use sign_in::{OpenedSession, Reading, StatusAndBody};
 
 /// How long a peer may take to send a request's head; also how long a connection may be silent.
 const HEAD_TIME_MAX: Duration = Duration::from_secs(10);

@@ -13,7 +13,7 @@ use super::handle::{Answered, Call, Handles};
 use super::hub::{Asker, HubPages};
 use super::list_sync::{Step, steps};
 use super::map::{self, OwnError};
-use super::pending::{Asked, Kind, random};
+use super::pending::{NoncePurpose, Kind, random};
 use super::words::{Brought, bytes, refused};
 use hyper::StatusCode;
 use provost_api::{endpoints, wire};
@@ -432,7 +432,7 @@ impl Handles<endpoints::BeginPasskey> for Own {
         // The same person on this daemon is one user for an authenticator.
         let user = Digest::of_fields([daemon.as_bytes(), self.0.user.as_str().as_bytes()]);
         let rp_id = party.rp_id.clone();
-        self.0.pending.put(nonce, Asked::Create(transcript, body.name.into(), party));
+        self.0.pending.put(nonce, NoncePurpose::Create(transcript, body.name.into(), party));
         Ok(wire::NewPasskey {
             nonce: text_of(&nonce),
             challenge,
@@ -448,7 +448,7 @@ impl Handles<endpoints::BeginPasskey> for Own {
 impl Handles<endpoints::FinishPasskey> for Own {
     async fn handle(&self, call: &Call, body: wire::FinishPasskey) -> Answered<wire::Challenge> {
         self.0.pending.count(self.asker(call).await.process, Kind::Word)?;
-        let Asked::Create(transcript, name, party) = self.0.pending.take(&bytes(&body.nonce, "nonce")?)?
+        let NoncePurpose::Create(transcript, name, party) = self.0.pending.take(&bytes(&body.nonce, "nonce")?)?
         else {
             return Err(refused(Refused::Challenge));
         };
@@ -478,7 +478,7 @@ impl Handles<endpoints::FinishPasskey> for Own {
         };
         let word = Word::Enrol(EnrolWord { enrol: listed.digest() });
         let mut challenge = self
-            .challenge(word, &list, |transcript| Asked::Confirm(transcript, Box::new(listed.clone())))
+            .challenge(word, &list, |transcript| NoncePurpose::Confirm(transcript, Box::new(listed.clone())))
             .await?;
         challenge.allow.insert(0, allowed(&listed));
         Ok(challenge)

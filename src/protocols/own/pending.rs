@@ -21,7 +21,7 @@ use provost_base::{Json, Timestamp};
 use provost_passkey::{Asserted, Party, Transcript};
 
 /// The purpose of a nonce.
-pub(super) enum Asked {
+pub(super) enum NoncePurpose {
     /// A word that a known passkey signs.
     Word(Transcript),
     /// A verb with its arguments; the signed word has their digest.
@@ -77,7 +77,7 @@ struct Code {
 
 #[derive(Default)]
 struct Inner {
-    open: VecDeque<([u8; 32], Instant, Asked)>,
+    open: VecDeque<([u8; 32], Instant, NoncePurpose)>,
     lately: HashMap<(Counted, Kind), VecDeque<Instant>>,
     code: Option<Code>,
     awaited: Option<Awaited>,
@@ -98,7 +98,7 @@ impl Pending {
     }
 
     /// Stores the purpose of a nonce; the oldest is dropped.
-    pub(super) fn put(&self, nonce: [u8; 32], asked: Asked) {
+    pub(super) fn put(&self, nonce: [u8; 32], asked: NoncePurpose) {
         let mut inner = self.inner();
         inner.forget_old(Instant::now());
         while inner.open.len() >= CHALLENGES_MAX {
@@ -108,7 +108,7 @@ impl Pending {
     }
 
     /// Returns the purpose of a nonce, which is used up from now on.
-    pub(super) fn take(&self, nonce: &[u8]) -> Result<Asked, OwnError> {
+    pub(super) fn take(&self, nonce: &[u8]) -> Result<NoncePurpose, OwnError> {
         let mut inner = self.inner();
         inner.forget_old(Instant::now());
         let at = inner.open.iter().position(|(it, _, _)| it == nonce);

@@ -14,7 +14,7 @@ use serde_json::json;
 use super::handle::{Answered, Call, Handles};
 use super::hub::Asker;
 use super::map::{self, OwnError};
-use super::pending::{Asked, Kind, Opening, random};
+use super::pending::{NoncePurpose, Kind, Opening, random};
 use super::words::{Brought, bytes, refused};
 use super::{InProcessApi, Own, Provost};
 use provost_api::{endpoints, wire};
@@ -122,7 +122,7 @@ impl Own {
         let word = VerbWord { verb: OPEN.into(), arguments: Digest::of(text.as_str().as_bytes()) };
         let opening =
             Opening { secret, origin: origin.into(), host: host.as_str().into(), until, arguments: text };
-        let asked = |transcript| Asked::Session(transcript, Box::new(opening));
+        let asked = |transcript| NoncePurpose::Session(transcript, Box::new(opening));
         let mut challenge = self.challenge(Word::Verb(word), &list, asked).await?;
         challenge.allow.retain(|it| it.rp_id == host);
         // Every visitor of the page can read this. The ids are useless without the keys; the names are left out.
@@ -140,7 +140,7 @@ impl Own {
         // Only browsers of the daemon's own pages sign in here.
         let asker = Asker { process: (process, None), pages: self.pages() };
         self.0.pending.count(asker.process, Kind::Word)?;
-        let Asked::Session(transcript, opening) = self.0.pending.take(&bytes(&body.nonce, "nonce")?)? else {
+        let NoncePurpose::Session(transcript, opening) = self.0.pending.take(&bytes(&body.nonce, "nonce")?)? else {
             return Err(refused(Refused::Challenge));
         };
         let brought = Brought::read(body.assertion)?;
@@ -256,7 +256,7 @@ impl InProcessApi {
     ///
     /// # Errors
     /// The status and the error that a connection would have returned; the same for all methods that follow.
-    pub async fn begin_session(&self, origin: &str, process: Option<i32>) -> Result<wire::SignIn, Fault> {
+    pub async fn begin_session(&self, origin: &str, process: Option<i32>) -> Result<wire::SignIn, StatusAndBody> {
         self.own().begin_session(origin, process).await.map_err(faulty)
     }
 
@@ -269,7 +269,7 @@ impl InProcessApi {
         origin: &str,
         body: wire::SignedWord,
         process: Option<i32>,
-    ) -> Result<OpenedSession, Fault> {
+    ) -> Result<OpenedSession, StatusAndBody> {
         self.own().open_session(origin, body, process).await.map_err(faulty)
     }
 
@@ -282,7 +282,7 @@ impl InProcessApi {
         origin: &str,
         invitation: &str,
         process: Option<i32>,
-    ) -> Result<OpenedSession, Fault> {
+    ) -> Result<OpenedSession, StatusAndBody> {
         self.own().redeem(origin, invitation, process).await.map_err(faulty)
     }
 
@@ -302,7 +302,7 @@ impl InProcessApi {
     ///
     /// # Errors
     /// The file of sessions cannot be written.
-    pub async fn sign_out(&self, digest: &Digest) -> Result<(), Fault> {
+    pub async fn sign_out(&self, digest: &Digest) -> Result<(), StatusAndBody> {
         let system = self.own().0.provost.system();
         let ended = self.own().end_sessions(system, |it| it.digest == *digest, "its browser has signed out");
         ended.await.map(drop).map_err(faulty)
@@ -315,9 +315,9 @@ impl InProcessApi {
 }
 
 /// A status, with the body of the error.
-pub type Fault = (u16, wire::ErrorBody);
+pub type StatusAndBody = (u16, wire::ErrorBody);
 
-fn faulty(err: OwnError) -> Fault {
+fn faulty(err: OwnError) -> StatusAndBody {
     (err.status.as_u16(), err.body)
 }
 

@@ -12,7 +12,7 @@ use super::Own;
 use super::handle::{Answered, Call, Handles};
 use super::map::OwnError;
 use super::passkeys::allowed;
-use super::pending::{Asked, Awaited, Kind};
+use super::pending::{NoncePurpose, Awaited, Kind};
 use super::words::{bytes, refused};
 use provost_api::{endpoints, wire};
 use provost_auth::passkeys::ListedPasskey;
@@ -49,7 +49,7 @@ impl Own {
     /// Returns the new passkey whose browser was asked to sign with this nonce, which counts once.
     pub(super) fn to_confirm(&self, nonce: &str) -> Answered<(Transcript, Box<ListedPasskey>)> {
         match self.0.pending.take(&bytes(nonce, "nonce")?)? {
-            Asked::Confirm(transcript, listed) => Ok((transcript, listed)),
+            NoncePurpose::Confirm(transcript, listed) => Ok((transcript, listed)),
             _ => Err(refused(Refused::Challenge)),
         }
     }

@@ -6,7 +6,7 @@ use super::Own;
 use super::handle::{Answered, Call, Handles};
 use super::hub::Asker;
 use super::map::{self, OwnError};
-use super::pending::{Asked, Kind, random};
+use super::pending::{NoncePurpose, Kind, random};
 use super::verbs::Said;
 use hyper::StatusCode;
 use provost_api::{endpoints, wire};
@@ -18,7 +18,7 @@ use provost_domain::command::{AnswerApproval, Command, Record, RevokePasskey};
 use provost_domain::view::{AllPasskeys, WaitingOne};
 use provost_domain::{Parked, Principal, Refusal, SignedWord, Verdict};
 use provost_passkey::{
-    AnswerWord, Asserted, Assertion, Known, Party, PublicKey, Refused, RevokeWord, Transcript, VerbWord,
+    AnswerWord, Asserted, Assertion, StoredCredential, Party, PublicKey, Refused, RevokeWord, Transcript, VerbWord,
     Word, asserted, bytes_of, text_of,
 };
 use provost_service::Touching;
@@ -83,7 +83,7 @@ impl Brought {
             client_data: &self.client_data,
             signature: &self.signature,
         };
-        let known = Known { key, backup_eligible, counter };
+        let known = StoredCredential { key, backup_eligible, counter };
         asserted(party, transcript.digest().as_bytes(), &known, &it)
     }
 
@@ -138,7 +138,7 @@ impl Own {
         &self,
         word: Word,
         list: &PasskeyList,
-        asked: impl FnOnce(Transcript) -> Asked,
+        asked: impl FnOnce(Transcript) -> NoncePurpose,
     ) -> Answered<wire::Challenge> {
         let daemon = self.0.provost.view(AllPasskeys).await.map_err(map::fault)?.passkeys.daemon().to_owned();
         let nonce = random()?;
@@ -276,7 +276,7 @@ impl Handles<endpoints::WordChallenge> for Own {
                 let said = Said::read(&verb, &arguments)?;
                 let arguments = Digest::of(said.arguments.as_str().as_bytes());
                 let word = Word::Verb(VerbWord { verb, arguments });
-                return self.challenge(word, &list, |transcript| Asked::Verb(transcript, said)).await;
+                return self.challenge(word, &list, |transcript| NoncePurpose::Verb(transcript, said)).await;
             }
             wire::WordChallenge {
                 grant: None,
@@ -295,7 +295,7 @@ impl Handles<endpoints::WordChallenge> for Own {
             }
             _ => return Err(OwnError::invalid("say approval with grant, or revoke, or verb with arguments")),
         };
-        self.challenge(word, &list, Asked::Word).await
+        self.challenge(word, &list, NoncePurpose::Word).await
     }
 }
 
@@ -305,9 +305,9 @@ impl Handles<endpoints::SignedWord> for Own {
         self.0.pending.count(asker.process, Kind::Word)?;
         // The nonce comes first: a failed attempt uses it up as well.
         let (transcript, said) = match self.0.pending.take(&bytes(&body.nonce, "nonce")?)? {
-            Asked::Word(transcript) => (transcript, None),
-            Asked::Verb(transcript, said) => (transcript, Some(said)),
-            Asked::Create(..) | Asked::Confirm(..) | Asked::Session(..) => {
+            NoncePurpose::Word(transcript) => (transcript, None),
+            NoncePurpose::Verb(transcript, said) => (transcript, Some(said)),
+            NoncePurpose::Create(..) | NoncePurpose::Confirm(..) | NoncePurpose::Session(..) => {
                 return Err(refused(Refused::Challenge));
             }
         };

@@ -18,7 +18,7 @@ use super::compare::{ConflictKind, MergeConflict};
 use super::owner::Owner;
 use super::preview::{Looked, cut_off, look};
 use super::study::Study;
-use super::trunk::{Followed, Moved, Way, run_works_on};
+use super::trunk::{Followed, Moved, TrunkMove, run_works_on};
 use futures_util::future::select_all;
 use provost_base::limits::MERGE_TRIES_MAX;
 use provost_base::{Fence, shell_word};
@@ -183,7 +183,7 @@ impl Provost {
         waiting: &[AskedCheck],
     ) -> Result<Outcome, Refusal> {
         if let MergeState::Moving { from, to, .. } = &entry.state {
-            let way = Way { branch: &entry.into, from, to };
+            let way = TrunkMove { branch: &entry.into, from, to };
             match self.settle_trunk(&way).await {
                 Ok(Some(followed)) => {
                     self.follow_moves_of(from, to).await?;
@@ -319,7 +319,7 @@ impl Provost {
             }
             self.check(entry, (&ready.trunk, &ready.commit), asker, (asked, waiting)).await?;
         }
-        let way = Way { branch: &entry.into, from: &ready.trunk, to: &ready.commit };
+        let way = TrunkMove { branch: &entry.into, from: &ready.trunk, to: &ready.commit };
         self.step(entry, "moving the trunk").await?;
         match self.move_trunk(entry, &way, &ready.user).await {
             Ok(Moved::Yes(followed)) => {

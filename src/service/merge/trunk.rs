@@ -16,7 +16,7 @@ use provost_workspace::trunk::{CannotFollow, Follower, LeftAlone, marked_way};
 const TRIES: usize = 3;
 
 /// The planned move of a trunk.
-pub(super) struct Way<'a> {
+pub(super) struct TrunkMove<'a> {
     /// The name of the trunk.
     pub(super) branch: &'a str,
     /// The commit of the trunk before the move.
@@ -87,7 +87,7 @@ impl Provost {
     pub(super) async fn move_trunk(
         &self,
         entry: &MergeEntry,
-        way: &Way<'_>,
+        way: &TrunkMove<'_>,
         by: &Person,
     ) -> Result<Moved, MergeError> {
         let held = self.work_trees().hold(way.branch).ok_or_else(|| run_works_on(way.branch))?;
@@ -136,7 +136,7 @@ impl Provost {
 
     /// Settles a move after a crash: if the trunk was moved, its work trees follow now; if not, they are unchanged,
     /// and the answer is `None`.
-    pub(super) async fn settle_trunk(&self, way: &Way<'_>) -> Result<Option<Followed>, MergeError> {
+    pub(super) async fn settle_trunk(&self, way: &TrunkMove<'_>) -> Result<Option<Followed>, MergeError> {
         let (branch, from, to) = (way.branch.to_owned(), way.from.to_owned(), way.to.to_owned());
         self.with_objects(move |objects| {
             objects.repository().wait_for_turn().map_err(provost_workspace::GitError::from)?;

@@ -155,7 +155,7 @@ impl Masking<'_> {
                 }
                 from = end;
             }
-            if matches!(directive(self.source, self.tokens[at]), Word::If | Word::Else) {
+            if matches!(directive(self.source, self.tokens[at]), Directive::If | Directive::Else) {
                 self.headers_in(range);
             }
         }
@@ -194,11 +194,11 @@ impl Masking<'_> {
             match token.kind {
                 Kind::Directive => match directive(self.source, token) {
                     // What is deeper counts as a part of the condition around it.
-                    Word::If if open.len() >= CONDITIONS_MAX || around.len() >= BRACKETS_MAX => beyond += 1,
-                    Word::Else | Word::End if beyond > 0 => {
-                        beyond -= usize::from(matches!(directive(self.source, token), Word::End));
+                    Directive::If if open.len() >= CONDITIONS_MAX || around.len() >= BRACKETS_MAX => beyond += 1,
+                    Directive::Else | Directive::End if beyond > 0 => {
+                        beyond -= usize::from(matches!(directive(self.source, token), Directive::End));
                     }
-                    Word::If => open.push(Condition {
+                    Directive::If => open.push(Condition {
                         directives: vec![at],
                         before: around.clone(),
                         kept: None,
@@ -206,24 +206,24 @@ impl Masking<'_> {
                         at_boundary: self.is_boundary(last),
                         ends_well: true,
                     }),
-                    Word::Else => {
+                    Directive::Else => {
                         let Some(condition) = open.last_mut() else { continue };
                         branch_ends(condition, at, &around, &dead, &self.tokens, self.source);
                         condition.directives.push(at);
                         around.clone_from(&condition.before);
                     }
-                    Word::End => {
+                    Directive::End => {
                         let Some(mut condition) = open.pop() else { continue };
                         branch_ends(&mut condition, at, &around, &dead, &self.tokens, self.source);
                         condition.directives.push(at);
                         around = self.settle(&condition, &mut dead);
                     }
-                    Word::Other if around.last() == Some(&Around::List) => {
+                    Directive::Other if around.last() == Some(&Around::List) => {
                         let range = token.range();
                         self.blank(range);
                         dead[at] = true;
                     }
-                    Word::Other => {}
+                    Directive::Other => {}
                 },
                 Kind::Mark(b'(' | b'[') => around.push(Around::List),
                 Kind::Mark(b'{') => around.push(self.opened(at, around.last().copied())),
@@ -399,21 +399,21 @@ fn is_a_lone_macro(word: &[u8], count: usize) -> bool {
     count == 1 && std::str::from_utf8(word).is_ok_and(is_macro_name)
 }
 
-enum Word {
+enum Directive {
     If,
     Else,
     End,
     Other,
 }
 
-fn directive(source: &[u8], token: Token) -> Word {
+fn directive(source: &[u8], token: Token) -> Directive {
     let text = source.get(token.range()).unwrap_or_default();
     let text = text.strip_prefix(b"#").unwrap_or(text).trim_ascii_start();
     match () {
-        () if text.starts_with(b"if") => Word::If,
-        () if text.starts_with(b"el") => Word::Else,
-        () if text.starts_with(b"endif") => Word::End,
-        () => Word::Other,
+        () if text.starts_with(b"if") => Directive::If,
+        () if text.starts_with(b"el") => Directive::Else,
+        () if text.starts_with(b"endif") => Directive::End,
+        () => Directive::Other,
     }
 }
 

@@ -12,7 +12,7 @@ use std::sync::mpsc::{Receiver, sync_channel};
 use notify::event::{AccessKind, AccessMode, CreateKind, EventKind, ModifyKind, RemoveKind};
 use notify::{RecommendedWatcher, RecursiveMode, Watcher as _};
 
-use super::{Told, Unwatched, lock};
+use super::{TableLink, Unwatched, lock};
 use provost_base::limits::WATCH_EVENTS_MAX;
 
 /// The watched folders. Its thread ends when it is dropped.
@@ -26,7 +26,7 @@ pub(super) struct System {
 type Change = (Vec<PathBuf>, bool);
 
 impl System {
-    pub(super) fn begin(table: Told) -> Result<Self, String> {
+    pub(super) fn begin(table: TableLink) -> Result<Self, String> {
         let (tell, told) = sync_channel(WATCH_EVENTS_MAX);
         let lost: Arc<AtomicBool> = Arc::default();
         let hears = lost.clone();
@@ -83,7 +83,7 @@ impl System {
 }
 
 /// Passes on the reports until no folder is watched any more.
-fn hear(told: &Receiver<Change>, lost: &AtomicBool, table: &Told) {
+fn hear(told: &Receiver<Change>, lost: &AtomicBool, table: &TableLink) {
     while let Ok((paths, moves_folders)) = told.recv() {
         let Some(shared) = table.upgrade() else { return };
         let subscribers = {

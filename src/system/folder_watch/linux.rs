@@ -24,7 +24,7 @@ use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, Reader, WatchFlags};
 use rustix::io::Errno;
 
-use super::{Table, Told, Unwatched, lock};
+use super::{Table, TableLink, Unwatched, lock};
 
 /// The pause between two reads of the queue.
 const PAUSE: Duration = Duration::from_millis(5);
@@ -47,7 +47,7 @@ struct Queue {
 }
 
 impl System {
-    pub(super) fn begin(table: Told) -> Result<Self, String> {
+    pub(super) fn begin(table: TableLink) -> Result<Self, String> {
         let no_room = |errno: Errno| match errno {
             Errno::MFILE => "this user has no instance of inotify left: fs.inotify.max_user_instances".into(),
             other => other.to_string(),
@@ -134,7 +134,7 @@ impl Drop for System {
 }
 
 /// Passes on the kernel's reports until no folder is watched any more.
-fn hear(queue: &Queue, table: &Told) {
+fn hear(queue: &Queue, table: &TableLink) {
     let mut buffer = vec![MaybeUninit::uninit(); BUFFER];
     loop {
         let mut fds = [PollFd::new(&queue.inotify, PollFlags::IN), PollFd::new(&queue.end, PollFlags::IN)];
@@ -164,7 +164,7 @@ fn hear(queue: &Queue, table: &Told) {
     }
 }
 
-fn broke(table: &Told) {
+fn broke(table: &TableLink) {
     if let Some(shared) = table.upgrade() {
         shared.broke();
     }

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use tokio::time::timeout;
 
 use super::known::{Hub, Repo};
-use super::log::{Change, Told};
+use super::log::{Change, HubMessage};
 use crate::stream::without_content;
 use provost_api::wire::{self, OWN_PAGE_ONLY};
 use provost_base::limits::{DAEMON_ASKED_MS, HUB_VIEW_MS};
@@ -121,7 +121,7 @@ async fn opened(hub: &Hub, repo: &Repo, client: &Client, head: u64) -> Result<Ev
     let mut log = hub.0.log.lock().unwrap_or_else(PoisonError::into_inner);
     log.begin(&repo.id, head);
     // Without readers, the message is dropped.
-    let _heard = hub.0.told.send(Arc::new(Told::Gap(Arc::clone(&repo.id), head)));
+    let _heard = hub.0.told.send(Arc::new(HubMessage::Gap(Arc::clone(&repo.id), head)));
     drop(log);
     Ok(events)
 }
@@ -139,5 +139,5 @@ fn changed(hub: &Hub, repo: &Repo, mut event: Value) {
     let mut log = hub.0.log.lock().unwrap_or_else(PoisonError::into_inner);
     log.push(change.clone());
     // The lock is held, so that readers get changes in the order of the log.
-    let _heard = hub.0.told.send(Arc::new(Told::Change(change)));
+    let _heard = hub.0.told.send(Arc::new(HubMessage::Change(change)));
 }

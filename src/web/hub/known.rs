@@ -8,7 +8,7 @@ use hyper::StatusCode;
 use tokio::sync::{Notify, broadcast};
 use tokio_util::sync::CancellationToken;
 
-use super::log::{Log, Told};
+use super::log::{Log, HubMessage};
 use crate::WebError;
 use provost_api::wire::OWN_PAGE_ONLY;
 use provost_base::limits::HUB_QUEUE_MAX;
@@ -16,7 +16,7 @@ use provost_base::{AgentId, Timestamp, visible};
 use provost_client::daemons::{Found, Repository};
 use provost_client::{Client, ClientError};
 use provost_transport::sse::Readers;
-use provost_view::{APART, Known, Lead, Shown, State};
+use provost_view::{APART, RepositoryOverview, Lead, Shown, State};
 
 /// Returns the time of this machine.
 pub(super) fn now() -> Timestamp {
@@ -31,7 +31,7 @@ pub(super) struct Hub(pub(super) Arc<Inner>);
 pub(super) struct Inner {
     repositories: Mutex<BTreeMap<String, Arc<Repo>>>,
     pub(super) log: Mutex<Log>,
-    pub(super) told: broadcast::Sender<Arc<Told>>,
+    pub(super) told: broadcast::Sender<Arc<HubMessage>>,
     pub(super) readers: Readers,
     pub(super) stop: CancellationToken,
     /// The id of this process, which differs from that of any other.
@@ -128,7 +128,7 @@ impl Hub {
             standing.since = now();
         }
         // Without readers, the message is dropped.
-        let _heard = self.0.told.send(Arc::new(Told::Standing(repo.as_told())));
+        let _heard = self.0.told.send(Arc::new(HubMessage::Standing(repo.as_told())));
     }
 }
 
@@ -139,9 +139,9 @@ fn reader() -> Option<AgentId> {
 
 impl Repo {
     /// Returns the known state of the repository, for a view.
-    pub(super) fn known(&self) -> Known {
+    pub(super) fn known(&self) -> RepositoryOverview {
         let standing = lock(&self.standing);
-        Known {
+        RepositoryOverview {
             id: self.id.to_string(),
             name: self.repository.name.clone(),
             root: self.repository.root.clone(),

@@ -13,7 +13,7 @@ use provost_base::limits::{DAEMONS_ASKED_MAX, HUB_CHANGES_MAX};
 
 /// A message to readers.
 #[derive(Clone, Debug)]
-pub(super) enum Told {
+pub(super) enum HubMessage {
     /// A repository has changed.
     Change(Change),
     /// The reader must fetch a repository again; its journal ends here.
@@ -56,7 +56,7 @@ impl Cursor {
 
 /// The position in the journal of a repository.
 #[derive(Clone, Copy, Debug)]
-struct Place {
+struct JournalPosition {
     /// Each change after this one is kept.
     from: u64,
     head: u64,
@@ -65,7 +65,7 @@ struct Place {
 /// The newest changes, oldest first.
 #[derive(Default, Debug)]
 pub(super) struct Log {
-    places: BTreeMap<Arc<str>, Place>,
+    places: BTreeMap<Arc<str>, JournalPosition>,
     kept: VecDeque<Change>,
 }
 
@@ -73,7 +73,7 @@ impl Log {
     /// Starts to follow a repository from here; earlier changes are dropped.
     pub(super) fn begin(&mut self, id: &Arc<str>, head: u64) {
         self.kept.retain(|it| it.id != *id);
-        self.places.insert(Arc::clone(id), Place { from: head, head });
+        self.places.insert(Arc::clone(id), JournalPosition { from: head, head });
     }
 
     /// Returns the last event that has come from a repository, once it is followed.
@@ -96,18 +96,18 @@ impl Log {
     }
 
     /// Returns the messages that a reader with this cursor has missed, and its cursor after them.
-    pub(super) fn missed(&self, cursor: &Cursor) -> (Vec<Told>, Cursor) {
-        let is_gap = |id: &Arc<str>, place: &Place| {
+    pub(super) fn missed(&self, cursor: &Cursor) -> (Vec<HubMessage>, Cursor) {
+        let is_gap = |id: &Arc<str>, place: &JournalPosition| {
             cursor.0.get(id).is_none_or(|seq| *seq < place.from || *seq > place.head)
         };
         let gaps = self.places.iter().filter(|(id, place)| is_gap(id, place));
-        let gaps = gaps.map(|(id, place)| Told::Gap(Arc::clone(id), place.head));
+        let gaps = gaps.map(|(id, place)| HubMessage::Gap(Arc::clone(id), place.head));
         let is_missed = |it: &&Change| {
             let place = self.places.get(&it.id);
             place.is_some_and(|place| !is_gap(&it.id, place))
                 && cursor.0.get(&it.id).is_some_and(|seq| it.seq > *seq)
         };
-        let told = gaps.chain(self.kept.iter().filter(is_missed).cloned().map(Told::Change)).collect();
+        let told = gaps.chain(self.kept.iter().filter(is_missed).cloned().map(HubMessage::Change)).collect();
         (told, self.now())
     }
 

@@ -11,7 +11,7 @@ use crate::query::Query;
 use crate::{WebError, rows};
 use provost_api::wire::{Found, SearchQuery};
 use provost_base::limits::{DAEMON_ASKED_MS, SEARCH_EACH_MAX};
-use provost_view::{self as view, Known, Shown};
+use provost_view::{self as view, RepositoryOverview, Shown};
 
 /// Returns the blocks of a view over all repositories.
 ///
@@ -29,7 +29,7 @@ pub(super) async fn rows(hub: &Hub, name: &str, query: &Query) -> Result<String,
     let all = hub.all();
     let mut asked: JoinSet<()> = all.iter().filter(|it| it.may_answer()).cloned().map(ask).collect();
     while asked.join_next().await.is_some() {}
-    let known: Vec<Known> = all.iter().map(|it| it.known()).collect();
+    let known: Vec<RepositoryOverview> = all.iter().map(|it| it.known()).collect();
     rows::over_all(show(&known), now())
 }
 
@@ -58,7 +58,7 @@ async fn search(hub: &Hub, words: &str) -> Result<Shown, WebError> {
             answer => answers.push(answer.map_err(|err| err.body.message)),
         }
     }
-    let known: Vec<Known> = all.iter().map(|it| it.known()).collect();
+    let known: Vec<RepositoryOverview> = all.iter().map(|it| it.known()).collect();
     Ok(view::search_of_all(&words, &known, &answers))
 }
 

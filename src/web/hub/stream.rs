@@ -16,7 +16,7 @@ use tokio::sync::broadcast::error::RecvError;
 use std::sync::{Arc, PoisonError};
 
 use super::known::Hub;
-use super::log::{Change, Cursor, Told};
+use super::log::{Change, Cursor, HubMessage};
 use crate::query::Query;
 use crate::{WebError, assets};
 use provost_api::wire::LAST_EVENT_HEADER;
@@ -33,19 +33,19 @@ struct Reader {
 
 impl Reader {
     /// Sends an event; `false` when the reader has gone.
-    async fn send(&mut self, told: &Told) -> bool {
+    async fn send(&mut self, told: &HubMessage) -> bool {
         let (name, data) = match told {
-            Told::Change(Change { id, seq, data }) => {
+            HubMessage::Change(Change { id, seq, data }) => {
                 self.cursor.0.insert(Arc::clone(id), *seq);
                 let mut data = data.clone();
                 data["repository"] = json!(id);
                 ("change", data)
             }
-            Told::Gap(id, head) => {
+            HubMessage::Gap(id, head) => {
                 self.cursor.0.insert(Arc::clone(id), *head);
                 ("gap", json!({ "repository": id }))
             }
-            Told::Standing(data) => ("repository", data.clone()),
+            HubMessage::Standing(data) => ("repository", data.clone()),
         };
         self.say(name, &data).await
     }
@@ -56,13 +56,13 @@ impl Reader {
     }
 
     /// Sends messages until the reader goes.
-    async fn each(mut self, hub: Hub, missed: Vec<Told>, mut news: Receiver<Arc<Told>>) {
+    async fn each(mut self, hub: Hub, missed: Vec<HubMessage>, mut news: Receiver<Arc<HubMessage>>) {
         let hello = json!({ "daemon": hub.0.identity, "page": assets::version() });
         let retry = format!("retry: {WEB_RETRY_MS}\n\n");
         if self.sender.send_in_turn(retry.into()).await.is_err() || !self.say("hello", &hello).await {
             return;
         }
-        let standing = hub.all().into_iter().map(|it| Told::Standing(it.as_told()));
+        let standing = hub.all().into_iter().map(|it| HubMessage::Standing(it.as_told()));
         for told in standing.chain(missed) {
             if !self.send(&told).await {
                 return;
@@ -88,8 +88,8 @@ impl Reader {
 
     async fn catch_up(&mut self, hub: &Hub) -> bool {
         let now = hub.0.log.lock().unwrap_or_else(PoisonError::into_inner).now();
-        let gaps = now.0.into_iter().map(|(id, head)| Told::Gap(id, head));
-        let standing = hub.all().into_iter().map(|it| Told::Standing(it.as_told()));
+        let gaps = now.0.into_iter().map(|(id, head)| HubMessage::Gap(id, head));
+        let standing = hub.all().into_iter().map(|it| HubMessage::Standing(it.as_told()));
         for told in standing.chain(gaps) {
             if !self.send(&told).await {
                 return false;

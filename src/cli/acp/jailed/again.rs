@@ -6,7 +6,7 @@
 use serde_json::{Value, json};
 
 use super::output::{Output, told};
-use super::session::{Place, Session};
+use super::session::{SessionContext, Session};
 use crate::{CliError, changes};
 use provost_api::wire;
 use provost_base::limits::{
@@ -53,7 +53,7 @@ pub(super) async fn past(session: &mut Session, taken: &Taken<'_>) -> Result<Pas
 }
 
 /// Finds the session's newest turns, oldest first.
-async fn turns(place: &Place, taken: &Taken<'_>) -> Result<Vec<wire::Task>, CliError> {
+async fn turns(place: &SessionContext, taken: &Taken<'_>) -> Result<Vec<wire::Task>, CliError> {
     let mut query = wire::MyTasksQuery {
         after: None,
         limit: Some(ACP_JAILED_PAST_MAX),
@@ -75,7 +75,7 @@ async fn turns(place: &Place, taken: &Taken<'_>) -> Result<Vec<wire::Task>, CliE
 }
 
 /// Reads what the daemon has kept of a turn, with the editor's paths.
-async fn kept(place: &Place, task: &wire::Task, worker: &AgentId) -> Result<Vec<Value>, CliError> {
+async fn kept(place: &SessionContext, task: &wire::Task, worker: &AgentId) -> Result<Vec<Value>, CliError> {
     let mut output = Output::of(worker.clone());
     if let Some(copy) = task.session.as_ref().and_then(|it| it.folder.as_deref()) {
         output.works_in(copy, &place.folder);

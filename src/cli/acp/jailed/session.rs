@@ -19,7 +19,7 @@ use provost_config::{EditorGone, WorkerKind};
 use provost_system::real_path;
 
 pub(super) struct Session {
-    place: Place,
+    place: SessionContext,
     gone: EditorGone,
     /// The servers that the editor has named for the session.
     servers: Vec<String>,
@@ -48,7 +48,7 @@ pub(super) enum Stop {
 
 /// The repository and the folder of a session.
 #[derive(Clone)]
-pub(super) struct Place {
+pub(super) struct SessionContext {
     pub(super) client: Client,
     /// The session's folder, as the editor has named it.
     pub(super) folder: PathBuf,
@@ -85,11 +85,11 @@ impl Session {
         });
         let (here, named, gone, folder, working_dir) = found.await.ok_or_else(late)??;
         let client = here.daemon(named).await?;
-        let place = Place { client, folder, working_dir };
+        let place = SessionContext { client, folder, working_dir };
         Ok(Box::new(Self { place, gone, servers, goes_on_with: None, running: None }))
     }
 
-    pub(super) fn place(&self) -> Place {
+    pub(super) fn place(&self) -> SessionContext {
         self.place.clone()
     }
 

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
 
 use super::output::{Output, told};
-use super::session::{Place, Stop};
+use super::session::{SessionContext, Stop};
 use super::{Dialog, Served, UNREAD_MAX, changes};
 use crate::acp::message;
 use crate::acp::outlet::Outlet;
@@ -29,7 +29,7 @@ const REFUSED: &str = "refusal";
 pub(super) struct Turn {
     pub(super) served: Arc<Served>,
     pub(super) editor: ToEditor,
-    pub(super) place: Place,
+    pub(super) place: SessionContext,
     /// What is to be told first.
     pub(super) notice: Option<String>,
     /// The task whose session the turn continues.
@@ -176,13 +176,13 @@ fn outcome(task: &wire::Task) -> Result<&'static str, CliError> {
 struct Watched<'a> {
     task: &'a str,
     editor: &'a ToEditor,
-    place: &'a Place,
+    place: &'a SessionContext,
     output: Output,
     read: u64,
 }
 
 impl<'a> Watched<'a> {
-    fn of(task: &'a str, editor: &'a ToEditor, (place, worker): (&'a Place, &AgentId)) -> Self {
+    fn of(task: &'a str, editor: &'a ToEditor, (place, worker): (&'a SessionContext, &AgentId)) -> Self {
         Self { task, editor, place, output: Output::of(worker.clone()), read: 0 }
     }
 

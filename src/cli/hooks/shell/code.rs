@@ -288,7 +288,7 @@ struct Call<'a> {
     arguments: Vec<&'a [Token]>,
 }
 
-type Known = BTreeMap<String, Vec<String>>;
+type VariableValues = BTreeMap<String, Vec<String>>;
 
 impl Call<'_> {
     fn is_of_object(&self) -> bool {
@@ -324,7 +324,7 @@ impl Call<'_> {
         before
     }
 
-    fn writes(&self, what: Writes, known: &Known, done: &mut Done) {
+    fn writes(&self, what: Writes, known: &VariableValues, done: &mut Done) {
         let argument = |at: usize| self.arguments.get(at).copied().unwrap_or_default();
         let written: Vec<&[Token]> = match what {
             Writes::First => vec![argument(0)],
@@ -346,7 +346,7 @@ impl Call<'_> {
     }
 
     /// Adds a file that is opened for writing, by its mode.
-    fn opens(&self, known: &Known, done: &mut Done) {
+    fn opens(&self, known: &VariableValues, done: &mut Done) {
         let text = |at: usize| self.arguments.get(at).and_then(|it| it.iter().find_map(of_text));
         let is_mode = |it: &str| it.len() <= 4 && it.starts_with(['r', 'w', 'a', 'x']);
         let writes = |it: &str| is_mode(it) && it.contains(['w', 'a', 'x', '+']);
@@ -425,7 +425,7 @@ fn arguments(rest: &[Token]) -> Option<(Vec<&[Token]>, bool)> {
 
 /// Returns the texts that an expression may be: its own texts, put together as a path, and those that its names were
 /// given; `None` if these are too many.
-fn texts(expression: &[Token], known: &Known) -> Option<Vec<String>> {
+fn texts(expression: &[Token], known: &VariableValues) -> Option<Vec<String>> {
     let own: Vec<&str> = expression.iter().filter_map(of_text).collect();
     let names = expression.iter().filter_map(|it| match it {
         Token::Name(name) => known.get(name),
@@ -470,8 +470,8 @@ fn with_any(text: &str) -> String {
 }
 
 /// Returns the texts that names are given: `path = "src/a.ts"`, `for path in [..]`; `None` if these are too many.
-fn given(tokens: &[Token]) -> Option<Known> {
-    let mut known = Known::new();
+fn given(tokens: &[Token]) -> Option<VariableValues> {
+    let mut known = VariableValues::new();
     let mut work = 0_usize;
     for (at, token) in tokens.iter().enumerate() {
         let names: Vec<&String> = match token {

@@ -1,7 +1,7 @@
 //! Differences in colours: those of the language, beside the colours of what comes and goes; without colours the text is the same.
 
 use provost::api::wire;
-use provost::ui::{Asked, Got, Theme, Model, News, Repository, Screen, draw};
+use provost::ui::{UiRequest, Got, Theme, Model, News, Repository, Screen, draw};
 use provost::view::{self, Block};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
@@ -37,7 +37,7 @@ fn drawn(look: Theme, it: &wire::Approval) -> Vec<Vec<(String, Style)>> {
         }
     }
     let got = Got::Approval { shown: Box::new(shown), digest: it.digest.clone(), by: it.by.clone() };
-    desk.news(News::Got { repository: 0, asked: Asked::Approval(7), got: Ok(got) });
+    desk.news(News::Got { repository: 0, asked: UiRequest::Approval(7), got: Ok(got) });
     desk.keys("G");
     let mut terminal = Terminal::new(TestBackend::new(SIZE.0, SIZE.1)).unwrap();
     terminal.draw(|frame| draw(&desk.model, frame)).unwrap();

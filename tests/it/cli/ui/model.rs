@@ -1,7 +1,7 @@
 //! Keys and news in, orders out, without a terminal.
 
 use provost::api::wire;
-use provost::ui::{Asked, Got, Input, News, Order, Screen};
+use provost::ui::{UiRequest, Got, Input, News, Order, Screen};
 use provost::view::Shown;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use serde_json::json;
@@ -34,7 +34,7 @@ fn an_approval_is_answered_after_it_was_shown_whole_and_with_its_digest() {
     let mut desk = asked((80, 24));
     desk.keys("a");
     // Its whole request is asked for, and nothing is sent before it is there.
-    assert_eq!(desk.ordered(), [Order::Ask { repository: 0, asked: Asked::Approval(7) }]);
+    assert_eq!(desk.ordered(), [Order::Ask { repository: 0, asked: UiRequest::Approval(7) }]);
     desk.keys("y");
     assert!(answers(&desk.ordered()).is_empty());
     assert!(desk.shows("nothing was sent") && desk.shows("still being read"), "{:?}", desk.drawn());
@@ -118,7 +118,7 @@ fn an_approval_that_has_ended_without_an_answer_ends_what_was_begun() {
         desk.approval(0, &it);
         desk.keys(&keys[1..]);
         let gone = Got::Gone(Box::new(provost::view::gone(7, &[])));
-        desk.news(News::Got { repository: 0, asked: Asked::Approval(7), got: Ok(gone) });
+        desk.news(News::Got { repository: 0, asked: UiRequest::Approval(7), got: Ok(gone) });
         assert!(desk.shows("approval 7 does not wait any more"), "{by} {keys}: {:?}", desk.drawn());
         desk.keys("y\n");
         assert!(answers(&desk.ordered()).is_empty());
@@ -192,16 +192,16 @@ fn nothing_is_sent_to_a_daemon_that_has_gone() {
     assert!(desk.shows("make the release"));
     desk.news(News::Live { repository: 0, page: None });
     let orders = desk.ordered();
-    let list = Asked::List { screen: Screen::Needs, filter: String::new() };
+    let list = UiRequest::List { screen: Screen::Needs, filter: String::new() };
     assert!(orders.contains(&Order::Ask { repository: 0, asked: list }), "{orders:?}");
-    assert!(orders.contains(&Order::Ask { repository: 0, asked: Asked::Approval(7) }), "{orders:?}");
+    assert!(orders.contains(&Order::Ask { repository: 0, asked: UiRequest::Approval(7) }), "{orders:?}");
     assert!(!desk.shows("stale since"));
 }
 
 #[test]
 fn changes_are_asked_for_once_and_then_at_most_four_times_a_second() {
     let mut desk = asked((80, 24));
-    let list = Asked::List { screen: Screen::Needs, filter: String::new() };
+    let list = UiRequest::List { screen: Screen::Needs, filter: String::new() };
     let order = Order::Ask { repository: 0, asked: list.clone() };
     let changed = || News::Changed { repository: 0, answered: None };
     desk.now_ms += 1_000;
@@ -243,7 +243,7 @@ fn the_chosen_row_stays_chosen_when_others_come_before_it() {
     desk.ordered();
     desk.keys("\n");
     let orders = desk.ordered();
-    assert_eq!(orders, [Order::Ask { repository: 0, asked: Asked::Approval(7) }], "not what is above it now");
+    assert_eq!(orders, [Order::Ask { repository: 0, asked: UiRequest::Approval(7) }], "not what is above it now");
 }
 
 #[test]
@@ -252,7 +252,7 @@ fn a_filter_is_asked_for_as_it_is_typed_and_an_earlier_answer_is_left_out() {
     desk.keys("2/st");
     let of = |filter: &str| Order::Ask {
         repository: 0,
-        asked: Asked::List { screen: Screen::Tasks, filter: filter.into() },
+        asked: UiRequest::List { screen: Screen::Tasks, filter: filter.into() },
     };
     assert_eq!(desk.ordered(), [of(""), of("s"), of("st")]);
     desk.list(0, Screen::Tasks, "", tasks(&[]));
@@ -303,7 +303,7 @@ fn an_approval_that_waits_in_several_repositories_is_not_guessed() {
     // The row of the second repository is chosen: that one is meant.
     desk.keys("G:approve 7\n");
     let orders = desk.ordered();
-    assert!(orders.iter().any(|it| matches!(it, Order::Ask { asked: Asked::Approval(7), .. })), "{orders:?}");
+    assert!(orders.iter().any(|it| matches!(it, Order::Ask { asked: UiRequest::Approval(7), .. })), "{orders:?}");
     let mut none = Desk::new((80, 24), &["shop", "site"]);
     none.keys(":task 3f0c2a\n");
     assert!(none.shows("choose a row"), "{:?}", none.drawn());
@@ -340,11 +340,11 @@ fn a_log_is_followed_until_it_ends_and_keeps_its_newest_lines() {
     desk.task(0, &running);
     desk.ordered();
     desk.keys("l");
-    let from = |from| Order::Ask { repository: 0, asked: Asked::Log { task: "t1".into(), from } };
+    let from = |from| Order::Ask { repository: 0, asked: UiRequest::Log { task: "t1".into(), from } };
     assert_eq!(desk.ordered(), [from(0)]);
     let got = |from, text: String, next, done| News::Got {
         repository: 0,
-        asked: Asked::Log { task: "t1".into(), from },
+        asked: UiRequest::Log { task: "t1".into(), from },
         got: Ok(Got::Log { text, next, done, note: None }),
     };
     let lines: String = (0..9_000).map(|n| format!("line {n}\n")).collect();
@@ -409,7 +409,7 @@ fn the_mouse_chooses_rows_tabs_and_keys() {
     click(&mut desk, at);
     assert!(desk.shows("> ? approval 8") || desk.shows("> · approval 8"), "{:?}", desk.drawn());
     click(&mut desk, at);
-    assert_eq!(desk.ordered(), [Order::Ask { repository: 0, asked: Asked::Approval(8) }]);
+    assert_eq!(desk.ordered(), [Order::Ask { repository: 0, asked: UiRequest::Approval(8) }]);
     let at = line(&desk, "Esc back");
     click(&mut desk, at);
     let at = line(&desk, "2 Tasks");
@@ -435,7 +435,7 @@ fn ctrl_c_ends_it_wherever_it_is() {
 #[test]
 fn an_error_is_said_and_what_was_shown_stays() {
     let mut desk = asked((80, 24));
-    let asked = Asked::List { screen: Screen::Needs, filter: String::new() };
+    let asked = UiRequest::List { screen: Screen::Needs, filter: String::new() };
     desk.news(News::Got {
         repository: 0,
         asked: asked.clone(),

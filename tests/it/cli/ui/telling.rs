@@ -1,7 +1,7 @@
 //! Words for agents, both changes of a meeting, a check of the journal and other rules: keys in, orders out, without a terminal.
 
 use provost::api::wire;
-use provost::ui::{Asked, Both, Got, News, Order, Screen};
+use provost::ui::{UiRequest, Both, Got, News, Order, Screen};
 use provost::view::{self, AgentSources, Block, Filter, Shown};
 use serde_json::json;
 
@@ -88,7 +88,7 @@ fn one_agent_is_written_to_from_its_row_and_both_from_their_meeting() {
     assert_eq!(told(desk.ordered()), [both("after you")]);
     desk.keys("\n");
     let open = Both { file: "src/a b.py".into(), one: "feat-a".into(), other: "feat-b".into() };
-    assert_eq!(desk.ordered(), [Order::Ask { repository: 0, asked: Asked::Both(open.clone()) }]);
+    assert_eq!(desk.ordered(), [Order::Ask { repository: 0, asked: UiRequest::Both(open.clone()) }]);
     let side = |agent: &str| wire::ChangedSide {
         agent: agent.into(),
         branch: Some(agent.into()),
@@ -100,7 +100,7 @@ fn one_agent_is_written_to_from_its_row_and_both_from_their_meeting() {
         why_not: None,
     };
     let shown = view::both_changes(&open.file, &[side("feat-a"), side("feat-b")]);
-    desk.news(News::Got { repository: 0, asked: Asked::Both(open), got: Ok(Got::Shown(Box::new(shown))) });
+    desk.news(News::Got { repository: 0, asked: UiRequest::Both(open), got: Ok(Got::Shown(Box::new(shown))) });
     let drawn = desk.drawn();
     let at = |text: &str| {
         drawn.iter().position(|it| it.contains(text)).unwrap_or_else(|| panic!("{text}: {drawn:?}"))
@@ -115,7 +115,7 @@ fn one_agent_is_written_to_from_its_row_and_both_from_their_meeting() {
     // It is asked for once: events do not ask git again and again.
     desk.now_ms += 10_000;
     desk.news(News::Changed { repository: 0, answered: None });
-    assert!(!desk.ordered().iter().any(|it| matches!(it, Order::Ask { asked: Asked::Both(_), .. })));
+    assert!(!desk.ordered().iter().any(|it| matches!(it, Order::Ask { asked: UiRequest::Both(_), .. })));
 }
 
 /// Two agents that have announced a change of one file.
@@ -139,11 +139,11 @@ fn meeting() -> Shown {
 fn the_journal_is_checked_for_as_long_as_that_is_looked_at() {
     let mut desk = Desk::new((120, 40), &["shop"]);
     desk.keys("V");
-    let ask = |check| Order::Ask { repository: 0, asked: Asked::Check(check) };
+    let ask = |check| Order::Ask { repository: 0, asked: UiRequest::Check(check) };
     assert_eq!(desk.ordered(), [ask(None)]);
     let told = |check: Option<u64>, checked, found| {
         let told = wire::JournalCheck { check: 4, checked, last: 900, found };
-        News::Got { repository: 0, asked: Asked::Check(check), got: Ok(Got::Checked(Box::new(told))) }
+        News::Got { repository: 0, asked: UiRequest::Check(check), got: Ok(Got::Checked(Box::new(told))) }
     };
     desk.news(told(None, 300, None));
     assert!(desk.shows("Checked 300 of 900 events"), "{:?}", desk.drawn());
@@ -165,11 +165,11 @@ fn the_journal_is_checked_for_as_long_as_that_is_looked_at() {
     desk.keys("\u{1b}");
     desk.news(told(Some(4), 300, None));
     let asked = desk.ordered();
-    assert!(!asked.iter().any(|it| matches!(it, Order::Ask { asked: Asked::Check(_), .. })), "{asked:?}");
+    assert!(!asked.iter().any(|it| matches!(it, Order::Ask { asked: UiRequest::Check(_), .. })), "{asked:?}");
     // What goes wrong is said.
     desk.keys(":check\n");
     let got = Err("the daemon did not answer in time".into());
-    desk.news(News::Got { repository: 0, asked: Asked::Check(None), got });
+    desk.news(News::Got { repository: 0, asked: UiRequest::Check(None), got });
     assert!(desk.shows("did not answer in time"));
 }
 
@@ -180,7 +180,7 @@ fn ready_made_rules_are_asked_by_their_name() {
     assert!(desk.shows("name ready-made rules"));
     desk.ordered();
     desk.keys(":replay strict\n");
-    assert_eq!(desk.ordered(), [Order::Ask { repository: 0, asked: Asked::Replay("strict".into()) }]);
+    assert_eq!(desk.ordered(), [Order::Ask { repository: 0, asked: UiRequest::Replay("strict".into()) }]);
     let otherwise = wire::DecidedOtherwise {
         seq: 12,
         at: "2026-07-01T11:00:00.000Z".into(),
@@ -208,7 +208,7 @@ fn ready_made_rules_are_asked_by_their_name() {
     };
     assert_eq!((&*rows.title, rows.more), ("Decided otherwise (4)", 3));
     let got = Ok(Got::Shown(Box::new(shown)));
-    desk.news(News::Got { repository: 0, asked: Asked::Replay("strict".into()), got });
+    desk.news(News::Got { repository: 0, asked: UiRequest::Replay("strict".into()), got });
     for text in [
         "4 of 9 requests would have been decided otherwise",
         "Not asked about 2 requests",
