@@ -25,8 +25,8 @@ use tokio::time::{Instant, timeout_at};
 pub use phases::Wanted;
 use plan::JobRecord;
 pub use plan::Plan;
-pub use progress::Pulse;
-pub(super) use progress::Pulses;
+pub use progress::JobProgress;
+pub(super) use progress::ProgressBoard;
 pub use runs::KEPT_WITHIN;
 
 use super::AgentService;

@@ -34,7 +34,7 @@ pub use scans::{ScanFor, scan_report, scan_schema, unread_scan};
 pub use workflows::{Assignee, Flow, Inputs, Pattern, Step, TemplateValues, Workflow};
 
 use fleet::Tally;
-use jobs::Pulses;
+use jobs::ProgressBoard;
 use provost_service::Provost;
 use provost_store::JobLogs;
 

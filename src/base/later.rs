@@ -1,9 +1,9 @@
 //! Settings that run later: files by which a tool of the host starts a program, or gets instructions, the next time
-//! that a person works in the folder. One table serves the jail, the hand-off report, applies and the documents.
+//! that a person works in the folder. One table serves the jail, the scan report, applies and the documents.
 //!
 //! A row is a pattern for the last names of a path. It applies in every folder, in upper and lower case, to files
 //! with such a name and to everything below a folder with such a name. Files that people run on purpose (a build, a
-//! test) have no row here: a worker may change them, and the hand-off report names them.
+//! test) have no row here: a worker may change them, and the scan report names them.
 
 pub mod names;
 mod table;
@@ -58,7 +58,7 @@ impl Whose {
     }
 }
 
-/// The access to such files that a worker in the user's own directory has. The hand-off report names changes of
+/// The access to such files that a worker in the user's own directory has. The scan report names changes of
 /// each kind.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Held {
@@ -288,7 +288,7 @@ const HEAD: &str = "# Settings that run later
 
 These are files by which a tool on your machine starts a program, or gets instructions, the next time that you work in
 the folder: when you open it in an editor, enter it with a shell, commit, debug, or start an agent there. This page is
-printed from the table that the jail, the hand-off report and applies use (`src/base/later/table.rs`); a test plants
+printed from the table that the jail, the scan report and applies use (`src/base/later/table.rs`); a test plants
 every row at the top of a workspace and below it.
 
 A row applies in every folder, in upper and lower case, and to everything below a folder of that name. `*` stands for
@@ -301,7 +301,7 @@ any part of a name. If a worker works in your own directory, a row has one of th
 - **read-only where it is**: the same, without the stand-in. The report names a new file.
 - **reported**: a worker can change the file, since you may ask for that. Read the change before the next agent does.
 
-The [hand-off report](threat-model.md#the-hand-off-report) names a *reported* file as `setting` or, for instructions
+The [scan report](threat-model.md#the-scan-report) names a *reported* file as `setting` or, for instructions
 to agents, as `instructions`; it covers every row in every folder. In folders that package managers fill and replace
 (`node_modules`, `.venv`, `venv`, `site-packages`, `vendor`, `target`, `.tox`, `.nox`, `bower_components`) all rows
 are only reported. The report names a symbolic link below the top that has such a name, or lies in such a folder, when

@@ -325,7 +325,7 @@ pub const BESIDE_MAX: usize = 16;
 /// The longest name of a model that is accepted from a worker's report about itself, in bytes.
 pub const MODEL_LEN_MAX: usize = 200;
 
-/// Files, directories and links that are examined for a hand-off report. At a microsecond or two each, this takes a
+/// Files, directories and links that are examined for a scan report. At a microsecond or two each, this takes a
 /// second at most; in a larger workspace the report is incomplete, and says so.
 pub const SURVEY_ENTRIES_MAX: u64 = 500_000;
 
@@ -333,7 +333,7 @@ pub const SURVEY_ENTRIES_MAX: u64 = 500_000;
 /// must not hide them.
 pub const SURVEY_AFTER_TIMES: u64 = 4;
 
-/// Files that matter for a hand-off report, held in memory while their task runs: some 20 MB.
+/// Files that matter for a scan report, held in memory while their task runs: some 20 MB.
 pub const SURVEY_KEPT_MAX: usize = 100_000;
 
 /// Symbolic links that lead over each other, as many as Linux follows.
@@ -346,7 +346,7 @@ pub const SURVEY_MS_MAX: u64 = 20_000;
 /// Local sockets that are covered for one worker; each takes a mount.
 pub const SOCKETS_COVERED_MAX: usize = 1_024;
 
-/// The longest path in a hand-off report or among watched files, in bytes.
+/// The longest path in a scan report or among watched files, in bytes.
 pub const FINDING_PATH_BYTES_MAX: usize = 512;
 
 /// Words of progress about one task that wait for one agent, if they come from inside a jail; newer ones replace

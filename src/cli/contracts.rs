@@ -67,7 +67,7 @@ pub(super) struct List {
     symbol: Option<String>,
     /// List only the contracts with this status
     #[arg(long, value_enum)]
-    status: Option<Status>,
+    status: Option<ContractStatus>,
 }
 
 /// `provost contract check`.
@@ -80,7 +80,7 @@ pub(super) struct Check {
 
 /// The status of a contract.
 #[derive(ValueEnum, Clone, Copy, Debug)]
-enum Status {
+enum ContractStatus {
     /// The contract is offered
     Proposed,
     /// The contract is in force
@@ -93,14 +93,14 @@ enum Status {
     Withdrawn,
 }
 
-impl Status {
+impl ContractStatus {
     fn word(self) -> &'static str {
         match self {
-            Status::Proposed => "proposed",
-            Status::Accepted => "accepted",
-            Status::Rejected => "rejected",
-            Status::Superseded => "superseded",
-            Status::Withdrawn => "withdrawn",
+            ContractStatus::Proposed => "proposed",
+            ContractStatus::Accepted => "accepted",
+            ContractStatus::Rejected => "rejected",
+            ContractStatus::Superseded => "superseded",
+            ContractStatus::Withdrawn => "withdrawn",
         }
     }
 }

@@ -72,14 +72,14 @@ pub(super) struct List {
     file: Option<PathBuf>,
     /// List only the intents with this status; by default the declared and the active ones
     #[arg(long, value_enum)]
-    status: Option<Status>,
+    status: Option<IntentStatus>,
     #[command(flatten)]
     identity: IdentityArgs,
 }
 
 /// The status of an intent.
 #[derive(ValueEnum, Clone, Copy, Debug)]
-enum Status {
+enum IntentStatus {
     /// The change is announced
     Declared,
     /// The change is under way
@@ -90,13 +90,13 @@ enum Status {
     Abandoned,
 }
 
-impl Status {
+impl IntentStatus {
     fn word(self) -> &'static str {
         match self {
-            Status::Declared => "declared",
-            Status::Active => "active",
-            Status::Resolved => "resolved",
-            Status::Abandoned => "abandoned",
+            IntentStatus::Declared => "declared",
+            IntentStatus::Active => "active",
+            IntentStatus::Resolved => "resolved",
+            IntentStatus::Abandoned => "abandoned",
         }
     }
 }

@@ -199,7 +199,7 @@ pub(super) struct Report {
     id: TaskId,
     /// The status of the task
     #[arg(long, value_enum)]
-    status: Status,
+    status: ReportedStatus,
     /// A summary for people
     #[arg(long, default_value = "")]
     summary: String,
@@ -217,7 +217,7 @@ pub(super) struct Report {
 /// DevIt's words for the status of a task.
 #[derive(ValueEnum, Clone, Copy, Debug)]
 #[value(rename_all = "snake_case")]
-enum Status {
+enum ReportedStatus {
     /// Not started
     Pending,
     /// Under way
@@ -508,12 +508,12 @@ fn cancel(here: &RepoContext, asked: Cancel) -> Result<u8, CliError> {
 
 fn report(here: &RepoContext, asked: Report) -> Result<u8, CliError> {
     let status = match asked.status {
-        Status::Pending => "pending",
-        Status::InProgress => "in_progress",
-        Status::Completed => "completed",
-        Status::Failed => "failed",
-        Status::Cancelled => "cancelled",
-        Status::Ack => "ack",
+        ReportedStatus::Pending => "pending",
+        ReportedStatus::InProgress => "in_progress",
+        ReportedStatus::Completed => "completed",
+        ReportedStatus::Failed => "failed",
+        ReportedStatus::Cancelled => "cancelled",
+        ReportedStatus::Ack => "ack",
     };
     let mut body = wire::Report {
         task: String::new(),

@@ -63,8 +63,8 @@ pub(super) struct Report {
     /// The text of the report
     text: String,
     /// The status of the task; the daemon sees the end of the task by itself
-    #[arg(long, value_enum, default_value_t = Status::Progress)]
-    status: Status,
+    #[arg(long, value_enum, default_value_t = WorkerStatus::Progress)]
+    status: WorkerStatus,
     /// The finished part, in percent
     #[arg(long, value_name = "0-100", value_parser = clap::value_parser!(u8).range(0..=100))]
     percent: Option<u8>,
@@ -75,7 +75,7 @@ pub(super) struct Report {
 
 /// The status of unfinished work.
 #[derive(ValueEnum, Clone, Copy, Debug)]
-enum Status {
+enum WorkerStatus {
     /// The work is under way
     Progress,
     /// The work waits for something
@@ -120,8 +120,8 @@ fn report(inside: &provost_client::worker::Worker, asked: &Report, json: bool) -
         Err(e) => return Err(CliError::of("--details is not JSON").because(e).with_code(USAGE)),
     };
     let status = match asked.status {
-        Status::Progress => "progress",
-        Status::Blocked => "blocked",
+        WorkerStatus::Progress => "progress",
+        WorkerStatus::Blocked => "blocked",
     };
     let mut artifacts = json!({ "summary": asked.text });
     if let Some(details) = details {

@@ -476,7 +476,7 @@ settings! {
     ["workspace"] workspace: Workspace {
         /// No worker gets a directory outside this one; without it, the repository's root.
         sandbox_root: Option<PathBuf> = None, "path", Strict;
-        /// Paths in the workspace that no jailed worker may change, besides those of git, agents, editors and shells; a missing one cannot be made. Tier `ll` cannot protect them, and its hand-off report names changes.
+        /// Paths in the workspace that no jailed worker may change, besides those of git, agents, editors and shells; a missing one cannot be made. Tier `ll` cannot protect them, and its scan report names changes.
         protect: Vec<RepoPath> = Vec::new(), "path", Strict, Owner;
     }
 
@@ -579,7 +579,7 @@ settings! {
         /// Runs whose changes are kept; the oldest go first.
         runs: u32 = provost_base::limits::CHANGESETS_KEPT_MAX as u32, "runs" within 1..=10_000, Owner;
         /// How long the changes of a run are kept.
-        days: u32 = provost_base::limits::HARVESTS_KEPT_DAYS as u32, "days" within 1..=365, Owner;
+        days: u32 = provost_base::limits::CHANGESETS_KEPT_DAYS as u32, "days" within 1..=365, Owner;
     }
 
     /// The git work trees in which runs work with `provost delegate --worktree`.

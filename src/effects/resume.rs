@@ -10,7 +10,7 @@ use super::run::{Once, Over, note_report, profile_of, report};
 use super::scan_report::put_out_of_force;
 use super::work_tree_run::rescue;
 use super::worker::Workers;
-use provost_base::limits::HARVESTS_KEPT_DAYS;
+use provost_base::limits::CHANGESETS_KEPT_DAYS;
 use provost_base::{EffectId, TaskId};
 use provost_domain::{Changeset, ScanReport, Task, TaskState};
 use provost_jail::{Copies, Profile};

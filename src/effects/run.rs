@@ -532,7 +532,7 @@ pub(super) async fn note_report(
     }
     let verb = NoteFiles { task: task.clone(), handoff: Some(handoff), watched, news: None };
     if let Err(refusal) = workers.handle.tell(verb).await {
-        tracing::error!(%refusal, "a hand-off report is not on record");
+        tracing::error!(%refusal, "a scan report is not on record");
     }
 }
 

@@ -82,10 +82,10 @@ impl Provost {
 
     /// Returns the changes of a run that an apply would withhold, in the work tree at this path, with the reasons. Blocking.
     pub fn withheld(&self, root: &Path, changes: &Changeset) -> Vec<NotCommitted> {
-        let decided = self.not_to_be_written(root, &changes.gathered);
+        let decided = self.not_to_be_written(root, &changes.collected);
         let one =
             |(it, why): (&CollectedArtifact, Option<String>)| Some((it.artifact.path.to_string(), why?));
-        changes.gathered.iter().zip(decided).filter_map(one).collect()
+        changes.collected.iter().zip(decided).filter_map(one).collect()
     }
 }
 

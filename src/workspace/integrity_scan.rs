@@ -1,4 +1,4 @@
-//! A scan of a workspace: every file that matters for the hand-off, with the kernel's metadata. Blocking.
+//! A scan of a workspace: every file that matters for the scan report, with the kernel's metadata. Blocking.
 //!
 //! A scan reads only directories, so it costs a system call or two per file. The time of change is the kernel's own
 //! and no worker can set it back. The scan uses handles that follow no symbolic link, and never opens a file that

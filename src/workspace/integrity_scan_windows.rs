@@ -106,7 +106,7 @@ impl Ground {
         let (root, directory) = (self.root.path().display(), self.directory.path().display());
         let protected = self.protected.len();
         let why = format!(
-            "{root} was not looked at ({directory}, {protected} protected paths): there is no hand-off report on Windows in this version"
+            "{root} was not looked at ({directory}, {protected} protected paths): there is no scan report on Windows in this version"
         );
         ScanFindings { incomplete: Some(why), ..ScanFindings::default() }
     }

@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 use super::phases::{RunContext, in_phase};
 use super::runner::{JobRunner, Stop};
 use super::runs::{Ran, RunRequest};
-use crate::Rounds;
+use crate::ChecksConfig;
 use crate::prompts::fenced;
 use provost_base::JobId;
 use provost_base::limits::CHECK_TOLD_BYTES_MAX;

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::runner::{JobRunner, Stop};
 use super::runs::{Ran, RunRequest, never_ran};
-use crate::Rounds;
+use crate::ChecksConfig;
 use crate::prompts::{Ask, PromptFor};
 use provost_base::AgentId;
 use provost_base::limits::SURROUNDINGS_BYTES_MAX;

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::{broadcast, watch};
 
 use provost_base::JobId;
-use provost_base::limits::PULSES_BUFFERED;
+use provost_base::limits::PROGRESS_BUFFERED;
 use provost_domain::{Job, JobKind, PhaseName};
 
 /// The progress of a job.

@@ -1,4 +1,4 @@
-//! Names of files that a build server, a build, a package manager or git reads by itself, for the hand-off report.
+//! Names of files that a build server, a build, a package manager or git reads by itself, for the scan report.
 //! They are not settings that run later: a worker may change them.
 
 /// Files that build servers run, at the top of a workspace.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::Errand;
+use super::AcpRun;
 use provost_base::{Json, Ttl, acp};
 use provost_domain::Task;
 use provost_domain::command::AskPermission;

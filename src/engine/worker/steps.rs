@@ -4,7 +4,7 @@ use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
 use super::super::{Envelope, Lost, StateQuery};
-use super::receiving::Patience;
+use super::receiving::StoreWait;
 use super::{PROBE_EVERY, PRUNE_PAUSE, REPEATS_TOLD, Waiting, Worker};
 use provost_base::limits::BATCH_MAX;
 

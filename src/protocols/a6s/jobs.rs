@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::A6s;
 use super::audience::Hold;
 use super::envelope::{A6sError, Said};
-use super::fleet::Meant;
+use super::fleet::ResolvedWorker;
 use super::map::{IN_BACKGROUND, background, execution_id, task_id};
 use super::session::{Outcome, Session};
 use super::wire::{Feedback, Invoke, Launch, Launched, Signal, Started, Words};

@@ -231,7 +231,7 @@ impl Broker {
     /// Selects the names of agents: an agent of that name has an inbox, or its branch is checked out in a work
     /// tree.
     async fn known(&self, ids: Vec<Slug>) -> BTreeSet<Slug> {
-        let letterboxes = self.0.provost.engine().letterboxes();
+        let letterboxes = self.0.provost.engine().inbox_index();
         let (known, strange): (BTreeSet<Slug>, BTreeSet<Slug>) =
             ids.into_iter().partition(|it| letterboxes.has(it));
         if strange.is_empty() {

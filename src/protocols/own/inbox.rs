@@ -22,7 +22,7 @@ impl Handles<endpoints::SendMessage> for Own {
         let me = call.who.agent().clone();
         let post = words::post(me, body)?;
         let to = words::recipient(&post);
-        let waits = !self.0.provost.engine().letterboxes().has(&slug(&to));
+        let waits = !self.0.provost.engine().inbox_index().has(&slug(&to));
         let published = self.0.provost.publish(&call.who, post).await.map_err(map::fault)?;
         Ok(wire::Sent { number: published.n.0, to, waits })
     }
@@ -33,7 +33,7 @@ impl Handles<endpoints::ReadInbox> for Own {
     async fn handle(&self, call: &Call, body: wire::ReadInbox) -> Answered<wire::Inbox> {
         let provost = &self.0.provost;
         let agent = call.who.agent().clone();
-        if !provost.engine().letterboxes().has(&slug(agent.as_str())) {
+        if !provost.engine().inbox_index().has(&slug(agent.as_str())) {
             provost.address(&call.who, AddressAgent { agent, cli: "".into() }).await.map_err(map::fault)?;
         }
         let seen = Seen { posts: PostSeq(body.posts_after), mail: MailSeq(body.mail_after) };

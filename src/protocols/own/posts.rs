@@ -19,7 +19,7 @@ impl Handles<endpoints::PublishPost> for Own {
     // The user may speak for any agent; an agent for those without a key or token.
     async fn handle(&self, call: &Call, body: wire::PublishPost) -> Answered<wire::PostPublished> {
         let message = body.message;
-        let letterboxes = self.0.provost.engine().letterboxes();
+        let letterboxes = self.0.provost.engine().inbox_index();
         let now = self.0.provost.engine().now();
         // The name of a branch may be a single word, and is its agent's name.
         let sender = message.get("agent_id").and_then(|it| it.as_str()).map(slug);

@@ -10,7 +10,7 @@ mod telling;
 mod wider;
 
 use provost::api::wire;
-use provost::ui::{Asked, Got, Input, Look, Model, News, Order, Repository, Screen};
+use provost::ui::{UiRequest, Got, Input, Theme, Model, News, Order, Repository, Screen};
 use provost::view::{self, Filter, NeedSources, Shown};
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use serde_json::{Value, json};
@@ -77,7 +77,7 @@ struct Desk {
 
 impl Desk {
     fn new(size: (u16, u16), repositories: &[&str]) -> Self {
-        let look = Look { colour: false, light: false };
+        let look = Theme { colour: false, light: false };
         let mut desk = Self { model: Model::new(look, size, now()), now_ms: now(), orders: Vec::new() };
         for (n, name) in repositories.iter().enumerate() {
             let program = match n {
@@ -123,7 +123,7 @@ impl Desk {
     }
 
     fn list(&mut self, repository: usize, screen: Screen, filter: &str, shown: Shown) {
-        let asked = Asked::List { screen, filter: filter.into() };
+        let asked = UiRequest::List { screen, filter: filter.into() };
         self.news(News::Got { repository, asked, got: Ok(Got::Shown(Box::new(shown))) });
     }
 
@@ -132,12 +132,12 @@ impl Desk {
         use provost::client::approvals::{facts, words};
         let shown = view::approval(it, facts(it, str::to_owned), words(it));
         let got = Got::Approval { shown: Box::new(shown), digest: it.digest.clone(), by: it.by.clone() };
-        self.news(News::Got { repository, asked: Asked::Approval(it.id), got: Ok(got) });
+        self.news(News::Got { repository, asked: UiRequest::Approval(it.id), got: Ok(got) });
     }
 
     fn task(&mut self, repository: usize, it: &wire::Task) {
         let got = Ok(Got::Shown(Box::new(view::task(it))));
-        self.news(News::Got { repository, asked: Asked::Task(it.id.clone()), got });
+        self.news(News::Got { repository, asked: UiRequest::Task(it.id.clone()), got });
     }
 
     /// Returns the lines of the screen.

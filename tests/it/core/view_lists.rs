@@ -132,7 +132,7 @@ fn where_nothing_waits_the_last_decision_is_told_and_a_hub_tells_the_newest() {
     let last = |shown: &Shown| lists(shown)[0].empty.last.clone();
     assert_eq!(last(&calm(None)), None);
     assert_eq!(last(&calm(Some(SINCE))), Some(("Last decision".into(), SINCE.into())));
-    let known = |id: &str, at| view::Known {
+    let known = |id: &str, at| view::RepositoryOverview {
         id: id.into(),
         name: id.into(),
         root: format!("/{id}"),

@@ -1,13 +1,13 @@
 //! The view of all repositories together: order, names, and outdated rows.
 
-use provost::view::{self, Block, Cell, Command, Empty, Here, Known, Lead, Row, Rows, Shown, State};
+use provost::view::{self, Block, Cell, Command, Empty, Here, RepositoryOverview, Lead, Row, Rows, Shown, State};
 
-fn known(id: &str, name: &str, state: State, rows: Vec<Row>) -> Known {
+fn known(id: &str, name: &str, state: State, rows: Vec<Row>) -> RepositoryOverview {
     let (columns, empty) = (vec!["What", "Until"], Empty::new("", None));
     let count = rows.len();
     let list = Rows { title: "Waiting for your word".into(), columns, rows, more: 0, empty };
     let shown = Shown { needs: Some(count), ..Shown::new("Needs you", vec![Block::List(list)]) };
-    Known {
+    RepositoryOverview {
         id: id.into(),
         name: name.into(),
         root: format!("/home/ann/{id}/{name}"),

@@ -10,7 +10,8 @@ use crate::support::source::{files, project_root};
 
 const DOCUMENT: &str = "docs/contributing.md";
 const EXAMPLES: &str = "tests/recipes/";
-/// What is added in one place, or in a table that has tests of its own.
+/// What has no recipe: a line of a manifest is its own example, and a new one would have to be downloaded; a command is a variant of the
+/// enum of its noun, in which the compiler asks for the arm, and the neighbours show how.
 const WITHOUT_RECIPE: [&str; 2] = ["a dependency", "a command"];
 
 /// A recipe of the document: its heading, and its files in order, where `<word>` stands for a part of a name.

@@ -13,7 +13,7 @@ mod escapes;
 mod greed;
 mod groups;
 mod guarded;
-mod handoff;
+mod scan_report;
 mod hogs;
 mod job;
 mod kept_out;

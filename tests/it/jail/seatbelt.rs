@@ -1,6 +1,6 @@
 //! The profile that a Mac gets for a plan, as text. It was never in force anywhere in these tests.
 
-use provost::jail::{Guard, Missing, SEATBELT_LACKS, seatbelt_profile};
+use provost::jail::{ReadOnlyPath, Missing, SEATBELT_LACKS, seatbelt_profile};
 
 use crate::support::jails::*;
 
@@ -19,7 +19,7 @@ fn a_profile_denies_what_it_does_not_allow_and_protects_last() {
     let world = World::new();
     let mut draft = world.sh("true").tier(Tier::Ll);
     draft.read_only.push(find_place(&world.path("outside")).unwrap());
-    draft.guards.push(Guard {
+    draft.guards.push(ReadOnlyPath {
         path: provost::base::RepoPath::parse("ci/deep/steps").unwrap(),
         missing: Missing::Leave,
     });

@@ -194,7 +194,7 @@ impl<'a> Forger<'a> {
     ) -> Before {
         let before = until_some("no daemon writes", || {
             let before = self.before();
-            // Nothing but two looks tells it.
+            // tidy: sleeps because nothing but two looks tells that no daemon writes
             std::thread::sleep(Duration::from_millis(300));
             (self.before().n == before.n).then_some(before)
         });

@@ -8,7 +8,7 @@ use http_body_util::BodyExt as _;
 use hyper::body::Bytes;
 use provost::base::limits::{STREAM_BYTES_MAX, STREAM_EVENTS_MAX, STREAM_READERS_MAX};
 use provost::protocols::loopback::{Reply, stream};
-use provost::transport::sse::{CutOff, EventSender, Pulse, Readers};
+use provost::transport::sse::{CutOff, EventSender, KeepAlive, Readers};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::support::World;
@@ -231,7 +231,7 @@ fn frame(len: usize) -> Bytes {
 
 /// One reader more, as the body of its answer.
 fn enter(readers: &Readers, every: Option<Duration>) -> Option<(EventSender, Reply)> {
-    readers.enter(every.map(Pulse::comment)).map(|(sender, events)| (sender, stream(events).into_body()))
+    readers.enter(every.map(KeepAlive::comment)).map(|(sender, events)| (sender, stream(events).into_body()))
 }
 
 #[tokio::test]

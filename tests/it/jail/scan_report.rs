@@ -1,4 +1,4 @@
-//! The hand-off report: what a run has left that runs later, named where people and agents look.
+//! The scan report: what a run has left that runs later, named where people and agents look.
 
 use std::collections::BTreeSet;
 use std::os::unix::fs::{PermissionsExt, symlink};
