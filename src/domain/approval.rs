@@ -221,6 +221,7 @@ impl State {
             again: (again > 0).then_some(Again { wait, asked: 0, left: again }),
             daemon: self.here,
         };
+        // The digest is over the other members: what an approver saw is what was judged.
         parked.shown = digest_of(&parked);
         out.append_event(EventKind::ApprovalAsked {
             approval: id,

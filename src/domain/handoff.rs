@@ -176,6 +176,7 @@ impl State {
         }
         let (mut count, mut bytes) = (known.all.len(), known.bytes + new.bytes());
         let mut answered = known.answered.iter().filter_map(|place| known.all.get(known.places.get(place)?));
+        // The oldest answered handoffs give way. One that waits for an answer never does: its maker was told that it is there.
         while count >= TRANSFERS_MAX || bytes > RECORDS_BYTES_MAX {
             let oldest = answered
                 .next()

@@ -313,6 +313,7 @@ impl State {
                 "resolve or abandon some",
             ));
         }
+        // As for locks: a process cannot have more by using more names.
         if self.intents.live_by_share.of(&who.share()) >= INTENTS_OF_ONE_MAX {
             return Err(Refusal::quota(
                 "as many intents as the processes of one agent can have under all their names",
@@ -357,6 +358,7 @@ impl State {
                 lock.map(|lock| Conflict::CallerLocked { symbol: symbol.clone(), lock: lock.clone() }),
             );
         }
+        // A lock that has met a symbol of the intent is not told a second time for its file.
         let mut told: BTreeSet<Fence> = told.into_iter().map(|(fence, _)| fence).collect();
         for file in &verb.files {
             for lock in self.locks.live_in(&file.path).filter(foreign) {

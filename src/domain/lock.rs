@@ -224,6 +224,7 @@ impl State {
     }
 
     fn room_for_lock(&self, who: &Principal, at: &SymbolPath) -> Result<(), Refusal> {
+        // A lock that is taken again needs no more room.
         if self.locks.get(at).is_some() {
             return Ok(());
         }
@@ -234,6 +235,7 @@ impl State {
                 "release some",
             ));
         }
+        // A process could take one name after another: its share bounds all of them together.
         if self.locks.count_of_share(&who.share()) >= LOCKS_OF_ONE_MAX {
             return Err(Refusal::quota(
                 "as many locks as the processes of one agent can have under all their names",

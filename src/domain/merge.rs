@@ -329,6 +329,7 @@ impl State {
                 entries.push(same);
                 continue;
             }
+            // A branch has one entry: the new one has a number and a place of its own.
             known.iter().for_each(|known| out.put(Change::DropMerge(known.number)));
             let number = out.next_fence();
             let (branch, into, commit) = (it.branch.clone(), verb.into.clone(), it.commit.clone());

@@ -114,6 +114,7 @@ impl State {
             return self.report_from_inside(now, who, verb, past, out);
         }
         let task = self.tasks.get(&verb.task).or(past).ok_or(Refusal::TaskNotFound)?;
+        // A jailed worker has reported above. Its task ends with its run, and no report from elsewhere moves it.
         if task.kind == WorkerKind::Cli || task.order.worker != *who.agent() {
             if verb.status == Status::Cancelled && task.asked_by == *who.agent() {
                 let (task, reason) = (verb.task.clone(), clip(&verb.report.summary));
@@ -122,6 +123,7 @@ impl State {
             }
             return Err(Refusal::TaskNotYours { owner: task.order.worker.clone() });
         }
+        // A frame that comes a second time is answered as the first one was, and changes nothing.
         if verb.message.is_some() && task.notes.iter().any(|note| note.message == verb.message) {
             return Ok(Reported { state: task.state });
         }

@@ -223,6 +223,7 @@ impl State {
         let command = Command::TakeScreenshot(TakeScreenshot { task: verb.task.clone() });
         match judge.decide(&verb.asker, &command, &Facts { now, ..Facts::default() }) {
             Decision::Allow { .. } => {}
+            // A person has approved this picture; the rule that asks for that is satisfied.
             Decision::NeedApproval { .. } if task.approval.is_some() => {}
             Decision::NeedApproval { rule, reason, .. } | Decision::Deny { rule, reason } => {
                 return Err(Refusal::Denied { rule, reason });

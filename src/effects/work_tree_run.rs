@@ -162,6 +162,7 @@ fn commit(tree: &WorkTree, changes: &Changeset, by: &By<'_>, withhold: &Withhold
         is_gone: false,
         failed: None,
     };
+    // A commit of a part would look like the whole work of the run.
     if changes.incomplete {
         let why = changes.beyond.as_deref().unwrap_or("not all that the run has changed could be read");
         outcome.failed =
@@ -200,6 +201,7 @@ fn commit(tree: &WorkTree, changes: &Changeset, by: &By<'_>, withhold: &Withhold
         Vec::new()
     });
     let is_empty = changes.collected.is_empty() && changes.left_out.is_empty() && !changes.incomplete;
+    // A work tree that says nothing new would only fill the list of work trees.
     if is_empty && outcome.failed.is_none() && outcome.commit.is_none() {
         match tree.let_go(by.agent.as_str(), by.task.as_str()) {
             Ok(false) => {}

@@ -261,6 +261,7 @@ impl Worker {
             earlier.extend(self.past_task(id)?);
         }
         let collects = matches!(command, Command::CollectMail(_));
+        // The command moves into the core, and a refusal may have to name what it wanted.
         let wanted = match &command {
             Command::AcquireLock(verb) if verb.wait.is_some() => Some(verb.at.clone()),
             _ => None,
@@ -273,6 +274,7 @@ impl Worker {
         if let (Err(refusal), Some(wanted)) = (&answer, &wanted) {
             self.core.note_circle(self.now, who.agent(), wanted, refusal, &mut self.out);
         }
+        // The outbox has the changes of the whole batch; only those of this command are new.
         for change in &self.out.changes[before..] {
             if let Change::FinishTask(task) | Change::AmendTask(task) = change {
                 self.ended.insert(task.id().clone(), task.clone());
@@ -293,6 +295,7 @@ impl Worker {
         if self.core.state().tasks.get(id).is_some() {
             return Ok(None);
         }
+        // A task that ended in this batch is in the state no more, and not in the store yet.
         if let Some(task) = self.ended.get(id) {
             return Ok(Some(task.clone()));
         }

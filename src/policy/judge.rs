@@ -296,6 +296,7 @@ impl<'r> Found<'r> {
     }
 
     fn decide(self, subject: &Subject<'_>) -> Decision {
+        // All that denies comes before the question: no person is asked to approve what is then refused.
         if let (Some((rule, _)), Some(why)) = (self.approve, cannot_wait(subject.action)) {
             return deny(rule, why);
         }

@@ -313,6 +313,7 @@ fn bring_back(
                 return Ok(());
             }
             let known = claim.versions.iter().filter_map(|it| it.kept.as_ref()).any(|it| it.digest == digest);
+            // What stands there is in no kept version: it is kept before it is replaced.
             if !known {
                 put(root, &claim.file, Content::Sha(first(&digest)), &says)?;
             }

@@ -297,6 +297,7 @@ impl<D: LoopbackDoor> Shell<D> {
     {
         let name = self.0.door.door().name();
         let (shell, busy, promised) = (self.clone(), guard.clone(), Arc::new(Mutex::new(None)));
+        // Found at most once for a connection: it takes a look at the open files of all processes.
         let line: Arc<OnceCell<Arc<Line>>> = Arc::default();
         let promise = Arc::clone(&promised);
         let service = hyper::service::service_fn(move |request| {

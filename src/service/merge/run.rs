@@ -182,6 +182,7 @@ impl Provost {
         mut asked: Option<AskedCheck>,
         waiting: &[AskedCheck],
     ) -> Result<Outcome, Refusal> {
+        // An earlier run has ended in the middle of the move: git says how far it came.
         if let MergeState::Moving { from, to, .. } = &entry.state {
             let way = TrunkMove { branch: &entry.into, from, to };
             match self.settle_trunk(&way).await {
