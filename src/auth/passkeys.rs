@@ -497,6 +497,7 @@ pub fn install(from: &Path, names: &[String], target: &Path) -> Result<Vec<(Stri
     for name in names {
         let found = users.passkeys.iter().find(|it| it.name == *name);
         let found = found.ok_or_else(|| format!("{} has no passkey named {name}", from.display()))?;
+        // A passkey that is installed again replaces its earlier row.
         list.passkeys.retain(|it| it.id != found.id);
         list.passkeys.push(found.clone());
     }
@@ -505,6 +506,7 @@ pub fn install(from: &Path, names: &[String], target: &Path) -> Result<Vec<(Stri
     }
     let text = toml::to_string(&list).map_err(|err| err.to_string())?;
     let folder = target.parent().unwrap_or(target);
+    // Root's list is replaced as a whole: a reader never sees half of it.
     let aside = folder.join(".new-passkeys.toml");
     let write = || {
         fs::create_dir_all(folder)?;

@@ -67,6 +67,7 @@ impl LinkTargets {
             at.push(name);
             let Ok(target) = root.join(&at).read_link() else { continue };
             hops += 1;
+            // Links may lead in a circle.
             if hops > LINKS_FOLLOWED_MAX {
                 return None;
             }

@@ -86,6 +86,7 @@ impl OpenFolder<'_> {
     ) -> Result<StoredScreenshot, Failure> {
         let failed = |why: &str| worker_failed(format!("{program} {why}"));
         let io = |err: io::Error| worker_failed(format!("the picture could not be kept: {err}"));
+        // The program may have left anything at this path: a link is not followed, and a pipe is not waited for.
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let opened = match rustix::fs::open(file, flags, Mode::empty()) {
             Ok(opened) => File::from(opened),
@@ -95,6 +96,7 @@ impl OpenFolder<'_> {
         };
         let meta = opened.metadata().map_err(io)?;
         match meta.len() {
+            // A second name could change the picture later.
             _ if !meta.is_file() || meta.nlink() != 1 => {
                 return Err(failed("left something that is no picture"));
             }

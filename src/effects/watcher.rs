@@ -237,6 +237,7 @@ impl Session {
                 let note = NoteFiles { task, handoff: None, watched, news: Some(news) };
                 self.handle.tell(note).await.ok();
             }
+            // A look at a large tree takes long; the rest after it keeps the share of looking small.
             rest = pause.max(now.took * REST_PER_LOOK);
             self.told = now;
         }

@@ -298,6 +298,7 @@ pub fn walk<V: Visitor>(
             frames.pop();
             continue;
         };
+        // Looked at for each name: one folder can have more names than the time allows.
         if left.is_over() {
             return visitor
                 .unread(Folder { dir: &frame.dir, path: &frame.path }, Unread::Beyond(Bound::Time));

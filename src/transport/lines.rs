@@ -139,6 +139,7 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
     /// The connection's error; `ECONNRESET` if the peer closed without reading everything that was written.
     pub async fn next(&mut self) -> io::Result<Line<'_>> {
         loop {
+            // One line that is too long ends the reading: nothing behind it counts.
             if self.too_long {
                 return Ok(Line::TooLong);
             }

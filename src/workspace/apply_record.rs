@@ -218,6 +218,7 @@ impl Records {
                 }
                 (Line::Step(step), Some(record)) => {
                     let old = step.before.as_ref().map_or(0, |it| it.len);
+                    // The record ends in the middle of the old bytes: the daemon ended before it wrote the file.
                     if at.saturating_add(old) >= len {
                         break;
                     }

@@ -107,6 +107,7 @@ impl HookPlaces {
             place: Arc::new(place),
         };
         let hooks = Arc::clone(&self.hooks);
+        // A hook reads files, and may parse them.
         let answered = tokio::task::spawn_blocking(move || hooks(call)).await;
         match answered {
             Ok(Ok(said)) => Ok(whole(StatusCode::OK, "application/json", said)),

@@ -252,6 +252,7 @@ impl Handles<endpoints::WordChallenge> for Own {
                 }
                 let parked = self.waiting(approval).await?;
                 let shown = Digest::of(view_of(&parked).as_str().as_bytes());
+                // What the page has shown is what is signed. If the request has changed since, the person has to look again.
                 if view.is_some_and(|seen| seen != shown.to_string()) {
                     return Err(map::fault(Refusal::ApprovalChanged));
                 }

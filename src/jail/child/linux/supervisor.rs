@@ -364,6 +364,7 @@ fn tier_ll(
     mut input: Input,
     handed: Handed,
 ) -> Result<Ended, SetupError> {
+    // There is no namespace of processes here: what the worker leaves behind becomes a child of this process, which ends it.
     step(plan, Step::Subreaper, || rustix::process::set_child_subreaper(Some(rustix::process::getpid())))?;
     step(plan, Step::SignalScope, landlock::scope_signals)?;
     let scratch = step(plan, Step::Scratch, limits::Scratch::new)?;
