@@ -82,8 +82,8 @@ fn careless(source: &Source) -> Vec<String> {
             continue;
         }
         let in_text = |(from, to): (usize, usize), name: &str| {
-            let lines = source.text.lines().skip(from - 1).take(to + 1 - from);
-            lines.into_iter().any(|line| line.contains(&format!("{{{name}}}")))
+            let mut lines = source.text.lines().skip(from - 1).take(to + 1 - from);
+            lines.any(|line| line.contains(&format!("{{{name}}}")))
         };
         let drops = |arm: &&Arm<'_>| {
             left_over(&arm.pattern)
