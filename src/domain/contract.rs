@@ -202,6 +202,7 @@ impl State {
                 "wait for answers, or withdraw some",
             ));
         }
+        // The oldest closed contract gives way; an open one binds, and never does.
         if self.contracts.len() >= CONTRACTS_MAX {
             let oldest = self.contracts.closed.first().and_then(|it| self.contracts.places.get(it));
             let oldest = oldest.ok_or_else(|| Refusal::busy("as many open contracts as there can be"))?;

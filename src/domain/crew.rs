@@ -223,6 +223,7 @@ impl State {
         };
         let pinned = self.settings.crew.lead.as_ref() == Some(&member.id);
         let displaced = self.crew.lead().filter(|it| pinned && **it != member.id).cloned();
+        // A crew is never without a lead: the first member has the place until the configured one comes.
         member.leads |= pinned || self.crew.lead().is_none();
         out.append_event(CrewEvent::joined(&member).into());
         if let Some(old) = displaced {

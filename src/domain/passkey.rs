@@ -285,6 +285,7 @@ impl State {
                 "revoke one",
             ));
         }
+        // Otherwise a process of this user could add a passkey of its own, and approve with it.
         if known > 0 && verb.vouched.is_none() && !is_roots {
             return Err(refused("a passkey is on record, and a further one counts only if it signs for it"));
         }

@@ -429,6 +429,7 @@ impl State {
             task.state = renewed;
             if let TaskState::Assigned { again: true, .. } = renewed {
                 let work = MailKind::Work { task: id.clone(), payload: task.order.payload.clone() };
+                // The worker may have taken the first message and lost it; two in its queue would be work done twice.
                 self.mail.withdraw_work(worker, id, out);
                 self.mail.post(now, worker, work, out);
             }
@@ -440,6 +441,7 @@ impl State {
             TaskState::Queued { .. } => away(now, task),
             TaskState::Running { since, .. } if task.kind == WorkerKind::Cli => {
                 let reason = "the run did not end in time".into();
+                // The effect is owed to the daemon that runs the worker; this one may be another host's.
                 out.owe_at(task.daemon, Effect::StopWorker { task: id.clone(), reason });
                 let timeout_s = now.since_ms(since) / 1000;
                 Ending::failed(

@@ -198,6 +198,7 @@ impl State {
         let parked = self.approvals.get(verb.approval).ok_or(Refusal::ApprovalNotFound(verb.approval))?;
         let until = now.after(Ttl::seconds_clamped(PUSH_SNOOZE_S));
         let to = known.address();
+        // A second tap owes no second notice.
         if self.outgoing.is_put_off(&to, verb.approval) {
             return Ok(PushSnoozed { until });
         }

@@ -493,6 +493,7 @@ impl Worker {
 
     /// Logs the cause under a number, and returns a sentence without paths or statements.
     fn report(&self, what: &str, err: &StoreError) -> Box<str> {
+        // The caller gets the number, and the log has the cause with its paths.
         let incident = format!("{:x}", self.now.0);
         tracing::error!(%err, incident, "{what}");
         if let StoreError::Swapped { .. } = err {
@@ -549,6 +550,7 @@ impl Worker {
             }
         }
         if self.broken.is_none() && (self.prune_on || Instant::now() >= self.prune_at) {
+            // In bites: commands wait while the store deletes.
             match self.store.prune(self.now, &self.retention, PRUNE_BITE) {
                 Ok(pruned) if pruned.more => self.prune_on = true,
                 Ok(_) => (self.prune_at, self.prune_on) = (Instant::now() + PRUNE_EVERY, false),

@@ -158,6 +158,7 @@ impl Traces {
 
     fn heard(&mut self, task: &TaskId, at: Timestamp) -> &mut TaskTimes {
         if self.tasks.len() >= FOLLOWED_MAX && !self.tasks.contains_key(task) {
+            // A task that never ends must not keep the memory of all that come after it.
             let oldest = self.tasks.iter().min_by_key(|(_, it)| it.first).map(|(id, _)| id.clone());
             oldest.iter().for_each(|id| drop(self.tasks.remove(id)));
         }

@@ -274,6 +274,7 @@ impl Collector<'_> {
             return Err(too_large(meta.len()));
         }
         let mut bytes = Vec::new();
+        // The file may grow while it is read: one byte more than there is room for tells that.
         file.take(left + 1).read_to_end(&mut bytes).map_err(unread)?;
         match bytes.len() as u64 > left {
             true => Err(too_large(bytes.len() as u64)),

@@ -101,6 +101,7 @@ impl WorkflowRun<'_> {
                 Ok(made) => made,
                 Err(stop) => return self.over(0, Err(stop), so_far).await,
             };
+            // The checkers see the newest work alone.
             so_far.answers.retain(|(name, _)| *name != self.flow.steps[0].name);
             so_far.answers.push((self.flow.steps[0].name.clone(), made.clone()));
             let mut by = None;

@@ -80,6 +80,7 @@ impl JobRunner {
     /// Opens a job for each step. If an earlier daemon has opened them and none has begun, takes those.
     async fn open_steps(&self, flow: &Flow) -> Result<Vec<JobRunner>, Stop> {
         let known = self.service.job_steps(&self.job.id).await?;
+        // A step that had begun may have changed files; beginning it again could do its work twice.
         if known.iter().any(|step| step.state != JobState::Queued) {
             return Err(Stop::Failed(RESTARTED.into()));
         }

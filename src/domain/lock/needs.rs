@@ -88,6 +88,7 @@ impl State {
             it.run.as_ref() == Some(task.id()) && !needs.iter().any(|need| need.at == it.at)
         };
         self.locks.waiters().filter(is_stale).for_each(|it| self.give_up(it, out));
+        // All of them or none: two runs that each held a part would wait for each other.
         if needs.iter().all(|it| it.rival.is_none()) {
             needs.iter().for_each(|need| self.have(now, task, need, verb.lasts, out));
             return Ok(NeedsTaken::Held);

@@ -110,6 +110,7 @@ async fn begin(call: Call, asked: Begin) -> Result<Said<Begun>, ToolError> {
     let worktree = call.worktree(asked.worktree);
     let ttl_ms = asked.ttl_s.map(|it| it.saturating_mul(1_000));
     let had = call.client().locks(&wire::Whose { mine: true, ..wire::Whose::default() }).await?;
+    // If the work cannot begin, only the locks that it has taken are given back.
     let had: BTreeSet<u64> = had.locks.iter().map(|it| it.fence).collect();
     let until = Instant::now() + Duration::from_secs(asked.wait_s.unwrap_or(0).min(MCP_WAIT_S_MAX));
     let mut begun = Beginning {
