@@ -13,8 +13,8 @@ mod file_watcher;
 mod follow;
 mod hosts;
 mod identities;
-mod logging;
 mod idle_checks;
+mod logging;
 mod loopback_doors;
 mod memory;
 mod metrics;
@@ -27,8 +27,6 @@ mod published;
 mod queue;
 mod ready;
 mod rehearse;
-#[cfg_attr(windows, path = "daemon/worker_user_windows.rs")]
-mod worker_user;
 mod rules;
 mod seen_files;
 mod shutdown;
@@ -44,6 +42,8 @@ mod wiring;
 mod wit_sockets;
 #[cfg(unix)]
 mod worker_doors;
+#[cfg_attr(windows, path = "daemon/worker_user_windows.rs")]
+mod worker_user;
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;

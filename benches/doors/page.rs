@@ -9,7 +9,9 @@ use anyhow::{Context as _, Result, ensure};
 use provost::api::wire;
 use provost::base::{AgentId, Digest};
 use provost::client::Client;
-use provost::passkey::{AnswerWord, Assertion, Known, Party, PublicKey, Transcript, Word, asserted};
+use provost::passkey::{
+    AnswerWord, Assertion, Party, PublicKey, StoredCredential, Transcript, Word, asserted,
+};
 use ring::rand::SystemRandom;
 use ring::signature::{
     ECDSA_P256_SHA256_ASN1, ECDSA_P256_SHA256_ASN1_SIGNING, EcdsaKeyPair, KeyPair as _, UnparsedPublicKey,
@@ -266,7 +268,7 @@ fn signatures(table: &mut Table) -> Result<()> {
     let it =
         Assertion { authenticator_data: &data, client_data: &client_data, signature: signature.as_ref() };
     let party = Party { rp_id, origins: vec![origin] };
-    let known = Known { key: &key, backup_eligible: false, counter: 8 };
+    let known = StoredCredential { key: &key, backup_eligible: false, counter: 8 };
     let bare = UnparsedPublicKey::new(&ECDSA_P256_SHA256_ASN1, point);
     let (mut ours, mut floor) = (Rounds::default(), Rounds::default());
     for _ in 0..CHECKS {

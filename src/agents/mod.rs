@@ -21,9 +21,9 @@ pub use code_actions::{
     CodeActionError, CodeAsk, CodePlan, CodeQuestion, CodeResult, MergedTests, NoPlace, Placed, SoFar,
     WorkspaceProbe, further_tests_of, keep_tests, lost_tests, named_after, place, tests_of,
 };
-pub use configured::{AgentOutput, Agents, ConfiguredAgent, NoAgent, ResolvedAgent, Role, ChecksConfig};
+pub use configured::{AgentOutput, Agents, ChecksConfig, ConfiguredAgent, NoAgent, ResolvedAgent, Role};
 pub use fleet::{Availability, Fleet, FleetAgent, FleetMember};
-pub use jobs::{JobAsk, KEPT_WITHIN, Plan, JobProgress, Wanted, fresh_job_id};
+pub use jobs::{JobAsk, JobProgress, KEPT_WITHIN, Plan, Wanted, fresh_job_id};
 pub use prompts::{Ask, PromptFor, Prompts, TooLong, built_in, line_count, render, review_focus};
 pub use replies::{
     Issue, Review, Severity, as_code, as_markdown, code_in, code_of_json, code_schema, reply_as, review,

@@ -85,7 +85,11 @@ fn must_be_free(config: &Path) -> Result<(), CliError> {
 }
 
 /// Returns the clone around the command, or makes a new one.
-fn in_clone(here: RepoContext, asked: &Join, (name, way): (&str, &RepositoryRoute)) -> Result<RepoContext, CliError> {
+fn in_clone(
+    here: RepoContext,
+    asked: &Join,
+    (name, way): (&str, &RepositoryRoute),
+) -> Result<RepoContext, CliError> {
     let is_clone = here.places.identity.join("HEAD").is_file();
     if is_clone && asked.into.is_none() {
         return Ok(here);
@@ -143,7 +147,12 @@ fn in_clone(here: RepoContext, asked: &Join, (name, way): (&str, &RepositoryRout
 
 /// Returns the settings of a machine that only works: the place of the state, no doors that it does not need, and the
 /// built-in worker with a copy, so that it takes tasks of other hosts.
-fn settings(asked: &Join, (name, way): (&str, &RepositoryRoute), has_password: bool, config: &Path) -> String {
+fn settings(
+    asked: &Join,
+    (name, way): (&str, &RepositoryRoute),
+    has_password: bool,
+    config: &Path,
+) -> String {
     let text = |it: &str| toml::Value::String(it.to_owned()).to_string();
     let mut lines = vec![
         "# A machine that only works: it carries out tasks that other hosts have asked for. docs/hosts.md"

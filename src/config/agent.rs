@@ -8,8 +8,8 @@ use std::path::{Component, Path};
 
 use toml::de::{DeArray, DeTable, DeValue};
 
-use super::load::{File, Loading, RefusedWorker, Severity, join};
 use super::checks::{Checks, Commands, Mode};
+use super::load::{File, Loading, RefusedWorker, Severity, join};
 use super::table::{key, section};
 use super::value::{Context, Mark, ParseMode, Row, Tier, Value, checked, integer, quoted, words};
 use super::worker::{Copies, Worker, WorkerKind, fit_together, unknown};
@@ -379,7 +379,11 @@ impl OtherSpelling {
     }
 }
 
-fn spelled_otherwise(key: &str, value: &DeValue<'_>, context: &Context) -> Option<Result<OtherSpelling, String>> {
+fn spelled_otherwise(
+    key: &str,
+    value: &DeValue<'_>,
+    context: &Context,
+) -> Option<Result<OtherSpelling, String>> {
     Some(match (key, value) {
         ("timeout_s" | "timeout_secs", _) => integer(value).and_then(|seconds| {
             let ms = seconds.checked_mul(1_000).and_then(Ttl::from_millis);
@@ -387,7 +391,9 @@ fn spelled_otherwise(key: &str, value: &DeValue<'_>, context: &Context) -> Optio
         }),
         ("sandbox", _) => match value.as_str() {
             Some("default") => Ok(OtherSpelling::Tier(Worker::default().tier)),
-            _ => Tier::read(value, context).map(OtherSpelling::Tier).map_err(|why| format!("{why} or \"default\"")),
+            _ => Tier::read(value, context)
+                .map(OtherSpelling::Tier)
+                .map_err(|why| format!("{why} or \"default\"")),
         },
         // A list names secrets; a table sets the variables themselves.
         ("env", DeValue::Array(_)) => Vec::read(value, context).map(OtherSpelling::Secrets),

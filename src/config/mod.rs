@@ -12,6 +12,7 @@
 mod agent;
 mod agent_protocol;
 mod budget;
+mod checks;
 pub mod daemons;
 mod devit;
 mod doors;
@@ -30,7 +31,6 @@ mod push;
 mod rate;
 mod resources;
 mod root_commits;
-mod checks;
 pub mod sockets;
 pub mod table;
 mod value;
@@ -41,6 +41,7 @@ mod writing;
 
 pub use agent::{AgentConfig, METHODS, Output, PromptBy, Reader, Role, Template};
 pub use budget::{BudgetEntry, BudgetOf, PriceEntry, Usd};
+pub use checks::{Checks, Commands, Mode};
 pub use doors::{DoorSettings, Doors, print_doors};
 pub use hub::{HubAt, HubRecord};
 pub use load::{Broken, Dialect, Loaded, Note, RefusedWorker, Severity, Sources, load, named};
@@ -54,7 +55,6 @@ pub use push::{PushHost, PushSubject};
 pub use rate::Rate;
 pub use resources::{Counted, Needs};
 pub use root_commits::root_commits;
-pub use checks::{Checks, Commands, Mode};
 pub use table::{
     A6sPhasePrompts, A6sPipeline, A6sPrompts, A6sSettings, AgentProtocolSettings, Approvals, BrokerSettings,
     Config, Coordination, Daemon, Desktop, Devit, GitSettings, HostHooks, Limits, LogSettings, McpSettings,

@@ -10,6 +10,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use super::agent::{AgentConfig, Role, Template, ours};
+use super::checks::Mode;
 use super::doors::{self, Doors};
 use super::load::RefusedWorker;
 use super::mcp_tools::McpTools;
@@ -18,7 +19,6 @@ use super::pool::HostLabel;
 use super::push::{PushHost, PushSubject};
 use super::rate::Rate;
 use super::resources::Counted;
-use super::checks::Mode;
 use super::value::{
     AcrossDoors, ByteSize, Context, DesktopTasks, Durability, Enforce, ImageFormat, ImportFound, KeepLog,
     LogFormat, LogLevel, Mark, PageName, ProxySocket, PublicOrigin, Row, Rules, ScreenBackend, Unchecked,

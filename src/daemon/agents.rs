@@ -10,7 +10,7 @@ use std::sync::Arc;
 use tokio::sync::broadcast::error::RecvError;
 
 use provost_agents::{
-    AgentOutput, AgentService, Agents, ConfiguredAgent, FleetAgent, PromptFor, Prompts, Role, ChecksConfig,
+    AgentOutput, AgentService, Agents, ChecksConfig, ConfiguredAgent, FleetAgent, PromptFor, Prompts, Role,
 };
 use provost_auth::role;
 use provost_base::{AgentId, PostSeq, TaskId};

@@ -13,7 +13,7 @@ use provost_domain::Principal;
 use provost_mcp::{Called, Clients, McpHttp, Settings, recorded_for, sessions_there};
 use provost_protocols::loopback::origin;
 use provost_protocols::own::{InProcessApi, Own, Page, VerifiedCaller};
-use provost_web::{PageParts, PageAddress, Web};
+use provost_web::{PageAddress, PageParts, Web};
 
 /// A caller that the door has recognised, with the daemon's own API that answers it.
 struct Recognised {

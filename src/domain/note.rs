@@ -50,7 +50,13 @@ impl State {
     }
 
     /// Records that an agent says it has changed a file. If another agent has the file, there is a conflict.
-    pub(super) fn report_change(&self, now: Timestamp, who: &AgentId, changed: &ChangedFile, out: &mut Outbox) {
+    pub(super) fn report_change(
+        &self,
+        now: Timestamp,
+        who: &AgentId,
+        changed: &ChangedFile,
+        out: &mut Outbox,
+    ) {
         let Some(claim) = self.claims.get(&changed.file) else { return };
         if let Some(ahead) = self.ahead(now, &changed.file, Some(who)) {
             self.mark_conflicted(claim, ahead, who, changed.content, &changed.versions, out);

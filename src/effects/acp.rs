@@ -117,8 +117,7 @@ pub(super) async fn converse(
 ) -> Result<Spoke, Untold> {
     keeping::keep(&ways.outputs, &run.task, &live);
     let mut wire = Wire::new(ours, live);
-    let session = match timeout(Duration::from_millis(ACP_HANDSHAKE_MS_MAX), begin(&mut wire, &run)).await
-    {
+    let session = match timeout(Duration::from_millis(ACP_HANDSHAKE_MS_MAX), begin(&mut wire, &run)).await {
         Ok(session) => session?,
         Err(_) => return Err(untold(format!(": no session within {}s", ACP_HANDSHAKE_MS_MAX / 1000))),
     };

@@ -10,10 +10,10 @@
 //! ids. Waits begin again then. An answer only decides whether a notice is still owed: no answer approves anything.
 
 mod chat;
+mod notice_text;
 mod ntfy;
 mod push;
 mod queue;
-mod notice_text;
 mod webhook;
 
 use std::collections::{BTreeMap, HashMap};
@@ -27,6 +27,7 @@ use tokio::time::Instant;
 
 use super::desktop_options::PageAddress;
 use super::engine_handle::{EngineHandle, now};
+use notice_text::NoticeText;
 use provost_base::limits::{NOTICE_KEPT_MS, NOTICE_WAITS_MS};
 use provost_base::{EffectId, Json, Secret, Timestamp, WebAddress, clipped};
 use provost_domain::command::{Record, RemovePush};
@@ -37,7 +38,6 @@ use provost_vault::{Delivery, Vault};
 pub use push::{Agreed, NO_SUBJECT, PushSending, Recipient, ServerKey, seal, seal_with};
 use push::{Unsent, send};
 use queue::Queue;
-use notice_text::NoticeText;
 pub use webhook::signatures as webhook_signatures;
 
 /// The kind of service behind an address.

@@ -19,7 +19,8 @@ use provost_base::later::{self, GitHooks};
 use provost_base::limits::{REPOSITORIES_MAX, TRACKED_LEVELS_MAX, UNSHARE_LOOKS_MAX};
 use provost_domain::{Failure, Tier};
 use provost_jail::{
-    Draft, Git, ReadOnlyPath, Missing, Profile, Repositories, RepositoryParts, ResolvedPath, is_repository_name,
+    Draft, Git, Missing, Profile, ReadOnlyPath, Repositories, RepositoryParts, ResolvedPath,
+    is_repository_name,
 };
 use provost_workspace::integrity_scan::Ground;
 

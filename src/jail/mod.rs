@@ -30,7 +30,6 @@ mod control;
 mod conversations;
 mod environment;
 mod file;
-mod read_only;
 mod home;
 mod job;
 #[cfg(target_os = "linux")]
@@ -42,6 +41,7 @@ mod output;
 mod page_bytes;
 mod plan;
 mod profile;
+mod read_only;
 mod repositories;
 mod root;
 mod seatbelt;
@@ -60,7 +60,6 @@ pub use child::{become_subreaper, harden_daemon, main_if_asked, sweep_orphans};
 pub use control::{SetupError, Step};
 pub use conversations::{Conversations, SessionTurn, TurnKeeper};
 pub use environment::{Environment, EnvironmentRefused};
-pub use read_only::{Git, ReadOnlyPath, Missing, PLACEHOLDER_MTIME};
 pub use home::HomeFile;
 pub use job::{
     JobLimits, OPEN_IN_JOB, command_line, environment_block, folder_descriptor, folder_identity,
@@ -76,6 +75,7 @@ pub use plan::{
     DOOR_SOCKET, DoorSocket, Draft, ENTRANCE_FD, ForbiddenPaths, Network, Plan, PlanRefused, Tier, Topic,
 };
 pub use profile::{AcpSession, AsAgent, BadRun, Bounds, Copies, Fill, McpCall, ParseMode, Profile};
+pub use read_only::{Git, Missing, PLACEHOLDER_MTIME, ReadOnlyPath};
 pub use repositories::{Repositories, RepositoryParts, is_repository_name};
 pub use root::{Program, Resolved, ResolvedPath, Root, RootRefused, find_place, resolve_program};
 pub use seatbelt::{SEATBELT_LACKS, seatbelt_profile};

@@ -13,8 +13,8 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use super::read_only::Git;
 use super::plan::{Network, Plan};
+use super::read_only::Git;
 
 /// The promises of tier `ll` that Seatbelt does not keep, for people who run workers on a Mac.
 pub const SEATBELT_LACKS: [&str; 6] = [

@@ -25,7 +25,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 pub use authenticator::{Attested, AuthenticatorData};
 pub use ceremony::{
-    Asserted, Assertion, StoredCredential, NewCredential, Party, Registration, asserted, holds, registered,
+    Asserted, Assertion, NewCredential, Party, Registration, StoredCredential, asserted, holds, registered,
 };
 pub use client_data::Ceremony;
 pub use key::PublicKey;

@@ -90,7 +90,8 @@ impl HostSeals {
         let changed = std::fs::metadata(&path).and_then(|it| it.modified()).map_err(StoreError::io(&path))?;
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if known.of != Some(changed) {
-            *known = CachedHosts { of: Some(changed), hosts: KnownHosts::read(&self.state)?.unwrap_or_default() };
+            *known =
+                CachedHosts { of: Some(changed), hosts: KnownHosts::read(&self.state)?.unwrap_or_default() };
         }
         Ok(known.hosts.get(host).filter(|it| also_gone || it.gone.is_none()).map(|it| it.key))
     }

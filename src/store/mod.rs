@@ -65,7 +65,7 @@ pub use host_words::HostWords;
 pub use intake::Intake;
 pub use job_logs::{JobLogs, LogPart};
 pub use journal::{Anchor, AnchorSink, JournalHead, Leap, Verdict, export};
-pub use key_file::{Invite, Invited, SealedKey, RepositoryRoute, open_invitation, seal_key};
+pub use key_file::{Invite, Invited, RepositoryRoute, SealedKey, open_invitation, seal_key};
 pub use letters::{Letters, StoredPost};
 pub use log::{ENTRY_FORMAT, ENTRY_FORMAT_OLDEST, SealedEntry};
 pub use search::{Found, Hit, HitKind, SearchError, SearchQuery, SearchWords};

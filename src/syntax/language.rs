@@ -13,7 +13,7 @@ use super::lang::{
     Dialect, c_grammar, c_mask, csharp, ecma, go, java, kotlin, kotlin_mask, php, php_known, python, ruby,
     ruby_known, rust, swift, swift_known, swift_mask,
 };
-use super::{built_in, built_in_jvm, generated, known};
+use super::{built_in, built_in_jvm, generated, knowledge};
 
 /// A language that Provost reads.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]

@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
+use super::Kind;
 use super::reading::Together;
 use super::touched::Version;
-use super::Kind;
 
 /// What the symbols of one declaration share: all before the first name, with the comments above.
 pub(super) fn shared(group: &Together, ranges: &[Range<usize>]) -> Range<usize> {

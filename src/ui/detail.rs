@@ -8,8 +8,8 @@ use ratatui::text::{Line, Span};
 use super::Theme;
 use super::ask::Both;
 use super::code::drawn;
-use super::theme::sign;
 use super::text::{clock, cut, one_line, padded, shown, time_left, took, width, wrapped};
+use super::theme::sign;
 use provost_view::{Block, Cell, Command, DiffFile, Fact, LineMarks, Rows, Shown, Tone};
 
 /// Most lines of a log that are kept; earlier ones are left out, and the detail says so.

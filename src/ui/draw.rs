@@ -9,12 +9,12 @@ use ratatui::text::{Line, Span};
 use super::body::{ListLine, fitted, list_lines, list_offset, under};
 use super::detail::{Detail, Part, cell};
 use super::hints::{hints, tabs};
-use super::theme::sign;
 use super::merged::{Item, Section};
 use super::model::{Confirm, Link, ListState, Mode, Model, SMALLEST, What};
 use super::qr;
 use super::screen::{KEYS, Where};
 use super::text::{clock, cut, one_line, padded, width, wrapped};
+use super::theme::sign;
 use super::typed::Typed;
 use provost_view::{Cell, Tone};
 

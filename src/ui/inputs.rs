@@ -2,7 +2,7 @@
 
 use ratatui::crossterm::event::{KeyEvent, MouseEvent};
 
-use super::ask::{UiRequest, Got};
+use super::ask::{Got, UiRequest};
 use provost_client::daemons::Repository;
 
 /// News from daemons, and from the search for them.

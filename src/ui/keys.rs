@@ -2,7 +2,7 @@
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
-use super::ask::{UiRequest, Both};
+use super::ask::{Both, UiRequest};
 use super::detail::{About, Answerable, Detail, Part, for_repository};
 use super::inputs::Order;
 use super::model::{Confirm, Link, Mode, Model, What};

@@ -21,7 +21,6 @@ mod inputs;
 mod keys;
 mod live;
 mod loads;
-mod theme;
 mod merged;
 mod model;
 mod mouse;
@@ -31,18 +30,19 @@ mod screen;
 mod telling;
 mod terminal;
 mod text;
+mod theme;
 mod typed;
 mod typing;
 
 use std::io;
 
-pub use ask::{UiRequest, Both, Got};
+pub use ask::{Both, Got, UiRequest};
 pub use draw::draw;
 pub use inputs::{Input, News, Order};
-pub use theme::Theme;
 pub use model::{Model, SMALLEST, WIDE};
 pub use qr::lines as qr_lines;
 pub use screen::Screen;
+pub use theme::Theme;
 
 pub use provost_client::daemons::{Repository, Whose};
 

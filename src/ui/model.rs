@@ -7,14 +7,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::ask::{UiRequest, Got};
+use super::ask::{Got, UiRequest};
 use super::detail::{About, Answerable, Detail, Part};
 use super::inputs::{Input, News, Order};
 use super::loads::Loads;
 use super::merged::{Item, Merged};
 use super::text::{clock_of, one_line};
 use super::typed::Typed;
-use super::{Theme, Screen};
+use super::{Screen, Theme};
 use provost_client::daemons::Repository;
 use provost_view::{Cell, Shown, Tone};
 
@@ -392,9 +392,10 @@ impl Model {
             (UiRequest::Both(one), About::Both(open)) => one == open,
             (UiRequest::Check(_), About::Check) => true,
             (UiRequest::Replay(rules), About::Replay(open)) => rules == open,
-            (UiRequest::Task(id) | UiRequest::Changes(id) | UiRequest::Log { task: id, .. }, About::Task(open)) => {
-                id == open
-            }
+            (
+                UiRequest::Task(id) | UiRequest::Changes(id) | UiRequest::Log { task: id, .. },
+                About::Task(open),
+            ) => id == open,
             _ => false,
         };
         if !is_meant {

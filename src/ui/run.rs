@@ -13,7 +13,7 @@ use super::inputs::{Input, News, Order};
 use super::live::Follow;
 use super::model::Model;
 use super::terminal::{TakenTerminal, copy};
-use super::{Theme, Start};
+use super::{Start, Theme};
 use provost_api::wire;
 use provost_base::{AgentId, Timestamp, task_command};
 use provost_client::daemons::{Found, Looking, Whose};

@@ -1,6 +1,6 @@
 //! Actions of the screen other than answers: messages to agents, checks of the journal, and other rules.
 
-use super::ask::{UiRequest, Both};
+use super::ask::{Both, UiRequest};
 use super::detail::About;
 use super::model::{Mode, Model, What};
 use super::screen::Screen;

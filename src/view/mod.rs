@@ -74,7 +74,7 @@ pub use passkeys::passkeys;
 pub use plain::{asked, is_repeated_by_its_asker};
 pub use push::browsers;
 pub use replay::replayed;
-pub use repository::{APART, RepositoryOverview, Lead, State, in_repository, needs_of_all, repositories};
+pub use repository::{APART, Lead, RepositoryOverview, State, in_repository, needs_of_all, repositories};
 pub use request::{difference, facts, words};
 pub use search::{no_search, search};
 pub use search_all::search_of_all;

@@ -260,7 +260,12 @@ fn notice(known: &RepositoryOverview, all: &[RepositoryOverview]) -> Option<Bloc
 }
 
 /// Adds rows of a repository to the list under the same heading.
-pub(super) fn add(lists: &mut Vec<Rows>, mut rows: Rows, known: &RepositoryOverview, all: &[RepositoryOverview]) {
+pub(super) fn add(
+    lists: &mut Vec<Rows>,
+    mut rows: Rows,
+    known: &RepositoryOverview,
+    all: &[RepositoryOverview],
+) {
     for row in &mut rows.rows {
         row.key = format!("{}:{}", known.id, row.key);
         row.cells.insert(1.min(row.cells.len()), known.link(all));

@@ -6,7 +6,7 @@ use provost_base::visible;
 
 use super::block::Empty;
 use super::repository::add;
-use super::{Block, Cell, Fact, RepositoryOverview, Line, Row, Rows, Shown, Tone, search};
+use super::{Block, Cell, Fact, Line, RepositoryOverview, Row, Rows, Shown, Tone, search};
 
 /// Shows the results for these words; `found` has for each repository an answer, or the reason why it gave none.
 pub fn search_of_all(words: &str, all: &[RepositoryOverview], found: &[Result<Found, String>]) -> Shown {

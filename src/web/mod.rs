@@ -36,7 +36,7 @@ use provost_domain::{Door, Principal};
 use provost_engine::Engine;
 use provost_protocols::event_streams::EventStreams;
 use provost_protocols::loopback::{
-    AdmittedRequest, Answer, LoopbackDoor, BrowserRules, PagesAt, closing, origin, whole,
+    AdmittedRequest, Answer, BrowserRules, LoopbackDoor, PagesAt, closing, origin, whole,
 };
 use provost_protocols::own::{InProcessApi, StatusAndBody};
 use query::Query;

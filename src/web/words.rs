@@ -1,9 +1,9 @@
 //! The requests of the page: challenges for passkeys, signed requests, and trials of other rules on past decisions.
 //! The page passes them on to the own API unchanged; the signature is the proof, and the page's door adds no right.
 
+use hyper::StatusCode;
 use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
 use hyper::http::request::Parts;
-use hyper::StatusCode;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::sync::Arc;
@@ -77,11 +77,7 @@ fn nothing_taken() -> WebError {
 ///
 /// # Errors
 /// Another method or path, another kind of body, and a body that cannot be received.
-pub(super) async fn taken_over_all(
-    head: &Parts,
-    path: &str,
-    body: Body,
-) -> Result<(Which, Taken), WebError> {
+pub(super) async fn taken_over_all(head: &Parts, path: &str, body: Body) -> Result<(Which, Taken), WebError> {
     let which = Which::at(path).filter(|it| PASSED_ON.contains(it) && head.method == it.method());
     Ok((which.ok_or_else(nothing_taken)?, taken(head, body).await?))
 }

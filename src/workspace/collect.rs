@@ -329,9 +329,9 @@ impl Collector<'_> {
         let (base, until) = (self.base, Instant::now() + Duration::from_millis(DIFF_MS_MAX));
         let artifact =
             |(number, found): (usize, Found)| gathered((base, until), artifact_id(task, number + 1), found);
-        let gathered = self.found.into_iter().enumerate().map(artifact).collect();
+        let collected = self.found.into_iter().enumerate().map(artifact).collect();
         let incomplete = self.left_out.incomplete;
-        Changeset { gathered, left_out: self.left_out.done(), incomplete, beyond }
+        Changeset { collected, left_out: self.left_out.done(), incomplete, beyond }
     }
 
     /// Describes how many files have changed and how many found room; `None` if all did.

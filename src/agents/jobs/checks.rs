@@ -129,7 +129,13 @@ impl JobRunner {
     }
 
     /// Returns the request to run a command in the place of the job's agent.
-    fn command(&self, around: &ChecksConfig, phase: PhaseName, command: &Command, harvest: bool) -> RunRequest {
+    fn command(
+        &self,
+        around: &ChecksConfig,
+        phase: PhaseName,
+        command: &Command,
+        harvest: bool,
+    ) -> RunRequest {
         let (prompt, command) = (line_of(command).into(), Some(command.to_vec()));
         RunRequest { phase, prompt, command, copy: self.copy(around), harvest, ..self.whole_run() }
     }

@@ -103,7 +103,11 @@ impl FileError {
 }
 
 /// Returns the place of a file that the command line names: its path in words, without links, below the top of the work tree.
-fn place(here: &RepoContext, host: AgentHost, typed: Option<&Path>) -> Result<(PathBuf, Vec<String>), CliError> {
+fn place(
+    here: &RepoContext,
+    host: AgentHost,
+    typed: Option<&Path>,
+) -> Result<(PathBuf, Vec<String>), CliError> {
     let shown = typed.map_or_else(|| here.places.worktree.join(host.file()), |it| here.cwd.join(it));
     let wrong = |why: String| {
         CliError::refusal(format!("{} is not written to", shown.display()))

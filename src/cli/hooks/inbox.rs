@@ -169,7 +169,10 @@ async fn news(
 }
 
 /// Returns everything after a position, within bounds.
-async fn unheard(client: &Client, before: InboxPosition) -> Result<(Vec<wire::InboxEntry>, InboxPosition), ClientError> {
+async fn unheard(
+    client: &Client,
+    before: InboxPosition,
+) -> Result<(Vec<wire::InboxEntry>, InboxPosition), ClientError> {
     let (mut all, mut heard) = (Vec::new(), before);
     for _ in 0..HOOK_NEWS_PAGES_MAX {
         let asked = wire::ReadInbox {

@@ -245,7 +245,13 @@ impl Call {
     }
 
     /// Copies one file; `None` where it cannot be compared. Large files are copied as long as there is room.
-    fn put(&self, number: usize, place: &TreePath, holders: &BTreeSet<String>, room: &mut u64) -> Option<Aside> {
+    fn put(
+        &self,
+        number: usize,
+        place: &TreePath,
+        holders: &BTreeSet<String>,
+        room: &mut u64,
+    ) -> Option<Aside> {
         let (version, mark) = version(place).ok()?;
         match &version {
             Version::Absent => {}

@@ -13,7 +13,7 @@ use clap::Args;
 use serde_json::json;
 
 use super::afterwards;
-use super::call::{Target, Targets, HookInput, names_in, unnamed};
+use super::call::{HookInput, Target, Targets, names_in, unnamed};
 use super::ends;
 use super::form;
 use super::host::{Event, HookHost};

@@ -135,8 +135,12 @@ impl<'a> Reader<'a> {
         if !self.found.reads(command) {
             return;
         }
-        let mut place =
-            ShellFolders { here: vec![Some(folder.to_owned())], aside: Vec::new(), before: None, takes: None };
+        let mut place = ShellFolders {
+            here: vec![Some(folder.to_owned())],
+            aside: Vec::new(),
+            before: None,
+            takes: None,
+        };
         let parts = words::parts(command);
         self.learn_calls(&parts);
         for part in parts {

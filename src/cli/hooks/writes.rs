@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use serde_json::{Value, json};
 
-use super::call::{Target, Targets, HookInput, content, unnamed};
+use super::call::{HookInput, Target, Targets, content, unnamed};
 use super::host::HookHost;
 use super::links;
 use super::refusal::refusal;

@@ -39,13 +39,7 @@ pub(super) struct PermissionRequest {
 
 impl PermissionRequest {
     /// Reads a request. What an earlier `tool_call` has said of the call counts where the request is silent.
-    pub(super) fn read(
-        id: Value,
-        params: &Value,
-        earlier: Option<&Value>,
-        run: &AcpRun,
-        wait: Ttl,
-    ) -> Self {
+    pub(super) fn read(id: Value, params: &Value, earlier: Option<&Value>, run: &AcpRun, wait: Ttl) -> Self {
         let mut call = earlier.cloned().unwrap_or_else(|| json!({}));
         acp::merge(&mut call, &params["toolCall"]);
         let title = plain_text(&acp::title(&call));

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::call::Call;
 use crate::handles::is_over;
-use crate::keepalive::{OutputLines, Keepalive};
+use crate::keepalive::{Keepalive, OutputLines};
 use crate::page;
 use crate::tool::{About, Entry, Kind, Said, ToolError};
 use crate::words::{self, fenced, listed};

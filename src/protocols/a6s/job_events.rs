@@ -11,7 +11,7 @@ use super::audience::Written;
 use super::events::A6sEvent;
 use super::map::{IN_BACKGROUND, execution_id, has_phases, task_id, task_progress};
 use super::pace::Pace;
-use provost_agents::{KEPT_WITHIN, JobProgress};
+use provost_agents::{JobProgress, KEPT_WITHIN};
 use provost_base::JobId;
 use provost_domain::{Event, EventKind, Job, JobEvent, JobKind, JobState, PhaseState};
 

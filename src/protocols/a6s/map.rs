@@ -90,7 +90,11 @@ pub(super) fn review(it: &Review) -> wire::Review {
 }
 
 /// Returns a row of `background.list`.
-pub(super) fn background(job: &Job, pulse: Option<&JobProgress>, waits: Option<&str>) -> wire::BackgroundTask {
+pub(super) fn background(
+    job: &Job,
+    pulse: Option<&JobProgress>,
+    waits: Option<&str>,
+) -> wire::BackgroundTask {
     wire::BackgroundTask {
         id: task_id(&job.id),
         // This is the only text of a row that every client shows.

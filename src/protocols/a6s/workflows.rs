@@ -5,7 +5,9 @@ use super::envelope::{A6sError, Said};
 use super::map::{execution, execution_id};
 use super::session::{Outcome, Session};
 use super::wire::{self, RunWorkflow, Started, WorkflowRow, WorkflowsWanted};
-use provost_agents::{Agents, Assignee, Flow, Inputs, JobAsk, Plan, JobProgress, Step, Workflow, fresh_job_id};
+use provost_agents::{
+    Agents, Assignee, Flow, Inputs, JobAsk, JobProgress, Plan, Step, Workflow, fresh_job_id,
+};
 use provost_config::BUILT_IN_FILE;
 use provost_domain::{Job, JobKind, JobResult, JobState};
 

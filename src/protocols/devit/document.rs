@@ -191,7 +191,7 @@ impl Session {
     /// Answers requests, and pushes queued messages to this caller as notifications in between.
     pub(super) async fn run(&self, talk: &mut Talk) {
         let door = talk.door.clone();
-        let slot = door.0.provost.engine().board().slot(&self.agent);
+        let slot = door.0.provost.engine().empty_queues().slot(&self.agent);
         loop {
             let mut arrived = std::pin::pin!(slot.arrived.notified());
             arrived.as_mut().enable();

@@ -425,7 +425,7 @@ impl Talk {
 
     fn slot(&mut self, agent: &AgentId) -> &QueueSlot {
         let known = self.slot.take().filter(|(known, _)| known == agent);
-        let board = self.door.0.provost.engine().board();
+        let board = self.door.0.provost.engine().empty_queues();
         let known = known.unwrap_or_else(|| (agent.clone(), board.slot(agent)));
         &self.slot.insert(known).1
     }

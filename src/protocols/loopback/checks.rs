@@ -98,7 +98,13 @@ impl Spellings {
             }
             PagesAt::Elsewhere => {
                 let goes_by = format!("https://{first}");
-                Self { authorities: browser_rules.names.clone(), led_on: Vec::new(), needs_origin, at, goes_by }
+                Self {
+                    authorities: browser_rules.names.clone(),
+                    led_on: Vec::new(),
+                    needs_origin,
+                    at,
+                    goes_by,
+                }
             }
         }
     }

@@ -13,7 +13,7 @@ use super::handle::{Answered, Call, Handles};
 use super::hub::{Asker, HubPages};
 use super::list_sync::{Step, steps};
 use super::map::{self, OwnError};
-use super::pending::{NoncePurpose, Kind, random};
+use super::pending::{Kind, NoncePurpose, random};
 use super::words::{Brought, bytes, refused};
 use hyper::StatusCode;
 use provost_api::{endpoints, wire};
@@ -448,7 +448,8 @@ impl Handles<endpoints::BeginPasskey> for Own {
 impl Handles<endpoints::FinishPasskey> for Own {
     async fn handle(&self, call: &Call, body: wire::FinishPasskey) -> Answered<wire::Challenge> {
         self.0.pending.count(self.asker(call).await.process, Kind::Word)?;
-        let NoncePurpose::Create(transcript, name, party) = self.0.pending.take(&bytes(&body.nonce, "nonce")?)?
+        let NoncePurpose::Create(transcript, name, party) =
+            self.0.pending.take(&bytes(&body.nonce, "nonce")?)?
         else {
             return Err(refused(Refused::Challenge));
         };

@@ -14,7 +14,7 @@ use serde_json::json;
 use super::handle::{Answered, Call, Handles};
 use super::hub::Asker;
 use super::map::{self, OwnError};
-use super::pending::{NoncePurpose, Kind, Opening, random};
+use super::pending::{Kind, NoncePurpose, Opening, random};
 use super::words::{Brought, bytes, refused};
 use super::{InProcessApi, Own, Provost};
 use provost_api::{endpoints, wire};
@@ -140,7 +140,9 @@ impl Own {
         // Only browsers of the daemon's own pages sign in here.
         let asker = Asker { process: (process, None), pages: self.pages() };
         self.0.pending.count(asker.process, Kind::Word)?;
-        let NoncePurpose::Session(transcript, opening) = self.0.pending.take(&bytes(&body.nonce, "nonce")?)? else {
+        let NoncePurpose::Session(transcript, opening) =
+            self.0.pending.take(&bytes(&body.nonce, "nonce")?)?
+        else {
             return Err(refused(Refused::Challenge));
         };
         let brought = Brought::read(body.assertion)?;
@@ -256,7 +258,11 @@ impl InProcessApi {
     ///
     /// # Errors
     /// The status and the error that a connection would have returned; the same for all methods that follow.
-    pub async fn begin_session(&self, origin: &str, process: Option<i32>) -> Result<wire::SignIn, StatusAndBody> {
+    pub async fn begin_session(
+        &self,
+        origin: &str,
+        process: Option<i32>,
+    ) -> Result<wire::SignIn, StatusAndBody> {
         self.own().begin_session(origin, process).await.map_err(faulty)
     }
 

@@ -12,7 +12,7 @@ use super::Own;
 use super::handle::{Answered, Call, Handles};
 use super::map::OwnError;
 use super::passkeys::allowed;
-use super::pending::{NoncePurpose, Awaited, Kind};
+use super::pending::{Awaited, Kind, NoncePurpose};
 use super::words::{bytes, refused};
 use provost_api::{endpoints, wire};
 use provost_auth::passkeys::ListedPasskey;

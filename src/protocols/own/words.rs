@@ -6,7 +6,7 @@ use super::Own;
 use super::handle::{Answered, Call, Handles};
 use super::hub::Asker;
 use super::map::{self, OwnError};
-use super::pending::{NoncePurpose, Kind, random};
+use super::pending::{Kind, NoncePurpose, random};
 use super::verbs::Said;
 use hyper::StatusCode;
 use provost_api::{endpoints, wire};
@@ -18,8 +18,8 @@ use provost_domain::command::{AnswerApproval, Command, Record, RevokePasskey};
 use provost_domain::view::{AllPasskeys, WaitingOne};
 use provost_domain::{Parked, Principal, Refusal, SignedWord, Verdict};
 use provost_passkey::{
-    AnswerWord, Asserted, Assertion, StoredCredential, Party, PublicKey, Refused, RevokeWord, Transcript, VerbWord,
-    Word, asserted, bytes_of, text_of,
+    AnswerWord, Asserted, Assertion, Party, PublicKey, Refused, RevokeWord, StoredCredential, Transcript,
+    VerbWord, Word, asserted, bytes_of, text_of,
 };
 use provost_service::Touching;
 use provost_view::{Shown, facts, signed, words};

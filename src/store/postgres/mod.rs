@@ -13,6 +13,7 @@
 
 mod address;
 mod answers;
+mod artifact_store;
 mod batch;
 mod enrolling;
 mod entry;
@@ -30,7 +31,6 @@ mod roots;
 mod schema;
 mod search;
 mod session;
-mod artifact_store;
 mod signing;
 mod start;
 mod sums;
@@ -57,12 +57,12 @@ use super::{
 use provost_base::{DaemonId, Digest, EntryNo, EventSeq, HostId, HostRole, TaskId, Timestamp};
 use provost_domain::{Counters, Outbox, Owed, Settings, Task};
 
+pub(crate) use artifact_store::SharedArtifactStore;
 pub(super) use hosts::{hosts, join, take_out};
 pub(super) use loss::{accept_loss, loss};
 pub(super) use moving::{move_into, move_out};
 pub(super) use protection::protection;
 pub(super) use schema::migrate;
-pub(crate) use artifact_store::SharedArtifactStore;
 pub(super) use upgrade::upgrade;
 
 pub(super) use read::{PostgresReader, look};

@@ -194,7 +194,9 @@ impl Masking<'_> {
             match token.kind {
                 Kind::Directive => match directive(self.source, token) {
                     // What is deeper counts as a part of the condition around it.
-                    Directive::If if open.len() >= CONDITIONS_MAX || around.len() >= BRACKETS_MAX => beyond += 1,
+                    Directive::If if open.len() >= CONDITIONS_MAX || around.len() >= BRACKETS_MAX => {
+                        beyond += 1
+                    }
                     Directive::Else | Directive::End if beyond > 0 => {
                         beyond -= usize::from(matches!(directive(self.source, token), Directive::End));
                     }

@@ -1,6 +1,6 @@
 //! PHP: the limits of the knowledge about it, and the members of its own types.
 
-use super::super::known::Knowledge;
+use super::super::knowledge::Knowledge;
 
 pub(crate) const KNOWN: Knowledge = Knowledge {
     exact: "symbols, their ranges and signatures, with promoted properties, `define` and anonymous classes; names through \

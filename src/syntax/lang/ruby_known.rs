@@ -1,6 +1,6 @@
 //! Ruby: the limits of the knowledge about it, and the members of its own types.
 
-use super::super::known::Knowledge;
+use super::super::knowledge::Knowledge;
 
 pub(crate) const KNOWN: Knowledge = Knowledge {
     exact: "symbols, their ranges and signatures, with `class << self`, `attr_*`, `define_method` by a literal name, `Struct.new` and \

@@ -1,6 +1,6 @@
 //! Swift: the limits of the knowledge about it, and the members of its own types.
 
-use super::super::known::Knowledge;
+use super::super::knowledge::Knowledge;
 
 pub(crate) const KNOWN: Knowledge = Knowledge {
     exact: "symbols, their ranges and signatures, those of both branches of `#if` too; what extensions add, by the name of the extended \

@@ -8,7 +8,7 @@ use hyper::StatusCode;
 use tokio::sync::{Notify, broadcast};
 use tokio_util::sync::CancellationToken;
 
-use super::log::{Log, HubMessage};
+use super::log::{HubMessage, Log};
 use crate::WebError;
 use provost_api::wire::OWN_PAGE_ONLY;
 use provost_base::limits::HUB_QUEUE_MAX;
@@ -16,7 +16,7 @@ use provost_base::{AgentId, Timestamp, visible};
 use provost_client::daemons::{Found, Repository};
 use provost_client::{Client, ClientError};
 use provost_transport::sse::Readers;
-use provost_view::{APART, RepositoryOverview, Lead, Shown, State};
+use provost_view::{APART, Lead, RepositoryOverview, Shown, State};
 
 /// Returns the time of this machine.
 pub(super) fn now() -> Timestamp {

@@ -27,11 +27,11 @@ use hyper::{Method, StatusCode};
 
 use super::query::Query;
 use super::session::Sees;
-use super::{JSON, WebError, assets, document, headers, browser_rules, rows, words};
+use super::{JSON, WebError, assets, browser_rules, document, headers, rows, words};
 use known::{Hub, Repo};
 use provost_base::limits::{HUB_VIEW_MS, WEB_BODY_BYTES_MAX};
 use provost_domain::Door;
-use provost_protocols::loopback::{AdmittedRequest, Answer, Body, LoopbackDoor, BrowserRules, whole};
+use provost_protocols::loopback::{AdmittedRequest, Answer, Body, BrowserRules, LoopbackDoor, whole};
 pub use serve::{Failed, Start, run};
 
 /// The door for browsers, over all repositories.

@@ -10,7 +10,7 @@ mod telling;
 mod wider;
 
 use provost::api::wire;
-use provost::ui::{UiRequest, Got, Input, Theme, Model, News, Order, Repository, Screen};
+use provost::ui::{Got, Input, Model, News, Order, Repository, Screen, Theme, UiRequest};
 use provost::view::{self, Filter, NeedSources, Shown};
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use serde_json::{Value, json};

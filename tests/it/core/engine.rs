@@ -392,7 +392,7 @@ fn poll_once<F: Future>(future: std::pin::Pin<&mut F>) -> Option<F::Output> {
 #[tokio::test]
 async fn an_empty_queue_is_known_to_be_empty_until_mail_comes() {
     let (ran, _) = memory();
-    let slot = ran.engine.board().slot(&agent("bob"));
+    let slot = ran.engine.empty_queues().slot(&agent("bob"));
     let now = || ran.clock.now();
     assert!(!slot.is_idle(now()), "nothing is known at first");
     assert!(collect(&ran.engine, "bob").await.mail.is_none());

@@ -3,8 +3,9 @@
 use proptest::prelude::*;
 use provost::base::Digest;
 use provost::passkey::{
-    AnswerWord, Assertion, AuthenticatorData, EnrolWord, Known, NewCredential, Party, PublicKey, Refused,
-    Registration, RevokeWord, Transcript, VerbWord, Word, asserted, bytes_of, holds, registered, text_of,
+    AnswerWord, Assertion, AuthenticatorData, EnrolWord, NewCredential, Party, PublicKey, Refused,
+    Registration, RevokeWord, StoredCredential, Transcript, VerbWord, Word, asserted, bytes_of, holds,
+    registered, text_of,
 };
 use serde_json::{Value, json};
 
@@ -32,7 +33,8 @@ fn enrolled(key: &Authenticator) -> NewCredential {
 fn outcome(known: &NewCredential, key: &mut Authenticator) -> Result<u32, Refused> {
     let (client, data, signature) = key.sign(&CHALLENGE);
     let it = Assertion { authenticator_data: &data, client_data: &client, signature: &signature };
-    let known = Known { key: &known.key, backup_eligible: known.backup_eligible, counter: known.counter };
+    let known =
+        StoredCredential { key: &known.key, backup_eligible: known.backup_eligible, counter: known.counter };
     asserted(&party(), &CHALLENGE, &known, &it).map(|it| it.counter)
 }
 
@@ -397,7 +399,7 @@ fn what_another_program_has_made_is_accepted() {
         let (data, client) = (of("assertion", "authenticator_data"), of("assertion", "client_data"));
         let signature = of("assertion", "signature");
         let it = Assertion { authenticator_data: &data, client_data: &client, signature: &signature };
-        let before = Known { key: &known.key, backup_eligible: false, counter: known.counter };
+        let before = StoredCredential { key: &known.key, backup_eligible: false, counter: known.counter };
         let challenge = of("assertion", "challenge").try_into().unwrap();
         assert_eq!(asserted(&party(), &challenge, &before, &it).map(|it| it.counter), Ok(2));
     }

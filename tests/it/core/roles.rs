@@ -26,7 +26,7 @@ fn agent(text: &str, name: &str, methods: &[&str]) -> ConfiguredAgent {
         methods: methods.iter().map(|it| (*it).into()).collect(),
         enabled: true,
         trouble: None,
-        rounds: Default::default(),
+        checks: Default::default(),
     }
 }
 

@@ -1,6 +1,8 @@
 //! The view of all repositories together: order, names, and outdated rows.
 
-use provost::view::{self, Block, Cell, Command, Empty, Here, RepositoryOverview, Lead, Row, Rows, Shown, State};
+use provost::view::{
+    self, Block, Cell, Command, Empty, Here, Lead, RepositoryOverview, Row, Rows, Shown, State,
+};
 
 fn known(id: &str, name: &str, state: State, rows: Vec<Row>) -> RepositoryOverview {
     let (columns, empty) = (vec!["What", "Until"], Empty::new("", None));

@@ -170,10 +170,7 @@ fn a_reason_why_nothing_asks_for_an_endpoint_is_true() {
         if matches!(row.tools, Reach::By(_)) != calls(&tools, row.name) {
             wrong.push(format!("tools of {}", row.path));
         }
-        if matches!(row.commands, Reach::By(_))
-            && !is_called
-            && !calls(&sources("client"), row.name)
-        {
+        if matches!(row.commands, Reach::By(_)) && !is_called && !calls(&sources("client"), row.name) {
             wrong.push(format!("commands of {}", row.path));
         }
     }
@@ -197,7 +194,8 @@ const OTHER_PATHS: [(&str, &str); 9] = [
 fn spelled<'a>(text: &'a str, paths: &'a [&'a str]) -> impl Iterator<Item = (usize, &'a str)> {
     let has = |line: &str, path: &str| {
         let of = ["\"", "\"GET ", "\"POST "];
-        of.iter().any(|before| ["\"", "?"].iter().any(|after| line.contains(&format!("{before}{path}{after}"))))
+        of.iter()
+            .any(|before| ["\"", "?"].iter().any(|after| line.contains(&format!("{before}{path}{after}"))))
     };
     let lines = text.lines().enumerate().filter(|(_, line)| !line.trim_start().starts_with("//"));
     lines.flat_map(move |(at, line)| {
@@ -214,7 +212,8 @@ fn no_path_of_the_table_stands_a_second_time() {
         let mut found = spelled(&source.text, &paths).peekable();
         // A file that stands in the list and has no such path any more is left over in `others`.
         if found.peek().is_some() && !others.remove(source.path.as_str()) {
-            wrong.extend(found.map(|(line, path)| format!("{}:{line}: {path}: ask `Which::at`", source.path)));
+            wrong
+                .extend(found.map(|(line, path)| format!("{}:{line}: {path}: ask `Which::at`", source.path)));
         }
     }
     assert_eq!(wrong, Vec::<String>::new());

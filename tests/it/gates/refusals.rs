@@ -4,7 +4,8 @@
 use crate::support::source::{Source, sources};
 
 /// Files in which a `match` adds something to an answer that each refusal has already, with what it adds.
-const ADDS: [(&str, &str); 1] = [("src/protocols/own/map/coordinate.rs", "data for programs, and the next step")];
+const ADDS: [(&str, &str); 1] =
+    [("src/protocols/own/map/coordinate.rs", "data for programs, and the next step")];
 
 /// An arm of a `match`: its first and last line, its pattern without the guard, and its answer.
 struct Arm<'a> {
@@ -55,7 +56,9 @@ fn arms<'a>(tokens: &[(usize, &'a str)], open: usize) -> Vec<Arm<'a>> {
 /// Whether a pattern names variants of the type of refusals or of their kinds.
 fn names_refusals(pattern: &[&str]) -> bool {
     let of = pattern.iter().position(|it| ["Refusal", "RefusalKind"].contains(it));
-    let before = |at: usize| pattern[..at].iter().all(|it| ["|", "&", "Err", "(", "@", "ref"].contains(it) || is_name(it));
+    let before = |at: usize| {
+        pattern[..at].iter().all(|it| ["|", "&", "Err", "(", "@", "ref"].contains(it) || is_name(it))
+    };
     of.is_some_and(|at| pattern.get(at + 1) == Some(&"::") && before(at))
 }
 
@@ -110,16 +113,24 @@ fn no_match_on_a_refusal_drops_what_is_left_over() {
 #[test]
 fn an_arm_that_drops_refusals_is_caught() {
     let count = |arms: &str| {
-        careless(&Source::new("src/a/b.rs", &format!("fn f() {{\n    let a = match ask() {{\n{arms}\n    }};\n}}\n"))).len()
+        careless(&Source::new(
+            "src/a/b.rs",
+            &format!("fn f() {{\n    let a = match ask() {{\n{arms}\n    }};\n}}\n"),
+        ))
+        .len()
     };
-    let first = "Refusal::LockConflict(rival) | Refusal::WouldDeadlock { rival, .. } => {\n    say(rival)?\n}\n";
+    let first =
+        "Refusal::LockConflict(rival) | Refusal::WouldDeadlock { rival, .. } => {\n    say(rival)?\n}\n";
     assert_eq!(count(&format!("{first} _ => refusal.into(),")), 1);
     assert_eq!(count(&format!("{first} other => Self::busy(),")), 1);
     assert_eq!(count(&format!("{first} other => other.into(),")), 0);
     assert_eq!(count(&format!("{first} Refusal::TaskExists => Self::busy(),")), 0);
     assert_eq!(count("RefusalKind::Full => 503, _ => 400,"), 1);
     assert_eq!(count("Ok(_) => {} Err(Refusal::MailNotFound) => {} Err(_) => {}"), 1);
-    assert_eq!(count("Ok(_) => {} Err(refusal @ Refusal::MailNotFound) => {} Err(refusal) => return Err(refusal),"), 0);
+    assert_eq!(
+        count("Ok(_) => {} Err(refusal @ Refusal::MailNotFound) => {} Err(refusal) => return Err(refusal),"),
+        0
+    );
     assert_eq!(count("Err(Refusal::MailNotFound) => {} Err(refusal) => Err(format!(\"no: {refusal}\")),"), 0);
     // A match on something else, whose answers are refusals.
     assert_eq!(count("Some(it) => Ok(it), _ => Err(Refusal::LockNotFound),"), 0);

@@ -214,7 +214,8 @@ const STEP_MS_MAX: u64 = 20;
 
 /// Whether a line of a helper sleeps for one step.
 fn is_step(line: &str) -> bool {
-    let ms = line.split_once("from_millis(").and_then(|(_, rest)| rest.split(')').next()?.parse::<u64>().ok());
+    let ms =
+        line.split_once("from_millis(").and_then(|(_, rest)| rest.split(')').next()?.parse::<u64>().ok());
     line.contains("sleep(STEP)") || ms.is_some_and(|ms| ms <= STEP_MS_MAX)
 }
 
@@ -251,7 +252,10 @@ fn a_test_that_sleeps_is_caught_unless_it_says_why() {
     assert_eq!(unexcused(&format!("// {SLEEPS}\nsleep(A);")), 1, "an excuse without a reason");
     assert_eq!(unexcused(&format!("// {SLEEPS}it is a slow peer\nf();\nsleep(A);")), 1, "far away");
     assert_eq!(unexcused("let goal = \"sleep(1)\"; // sleep(1)\nfn sleeps() {}"), 0);
-    assert!(is_step("std::thread::sleep(Duration::from_millis(20));") && is_step("tokio::time::sleep(STEP).await;"));
+    assert!(
+        is_step("std::thread::sleep(Duration::from_millis(20));")
+            && is_step("tokio::time::sleep(STEP).await;")
+    );
     assert!(!is_step("std::thread::sleep(Duration::from_millis(300));") && !is_step("sleep(rest);"));
 }
 

@@ -5,7 +5,7 @@ use std::os::unix::fs::symlink;
 use std::os::unix::net::UnixListener;
 use std::process::Command;
 
-use provost::jail::{ReadOnlyPath, Missing};
+use provost::jail::{Missing, ReadOnlyPath};
 
 use crate::support::jails::*;
 
@@ -177,7 +177,8 @@ async fn further_paths_are_protected_as_asked_with_all_that_lies_above() {
     let script = "echo x > .github/workflows/ci.yml; mv .github g; echo ok > .github/other; \
                   mkdir -p tools; echo x > tools/run.sh; ls tools .github";
     let mut draft = world.sh(script);
-    let guard = |path: &str, missing| ReadOnlyPath { path: provost::base::RepoPath::parse(path).unwrap(), missing };
+    let guard =
+        |path: &str, missing| ReadOnlyPath { path: provost::base::RepoPath::parse(path).unwrap(), missing };
     draft.guards.push(guard(".github/workflows", Missing::Leave));
     draft.guards.push(guard("tools/run.sh", Missing::File));
     world.run(draft).await.says(".github:\nother\nworkflows\n\ntools:");

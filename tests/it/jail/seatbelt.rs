@@ -1,6 +1,6 @@
 //! The profile that a Mac gets for a plan, as text. It was never in force anywhere in these tests.
 
-use provost::jail::{ReadOnlyPath, Missing, SEATBELT_LACKS, seatbelt_profile};
+use provost::jail::{Missing, ReadOnlyPath, SEATBELT_LACKS, seatbelt_profile};
 
 use crate::support::jails::*;
 

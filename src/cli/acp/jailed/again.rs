@@ -6,7 +6,7 @@
 use serde_json::{Value, json};
 
 use super::output::{Output, told};
-use super::session::{SessionContext, Session};
+use super::session::{Session, SessionContext};
 use crate::{CliError, changes};
 use provost_api::wire;
 use provost_base::limits::{

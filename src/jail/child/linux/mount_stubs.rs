@@ -22,8 +22,8 @@ use rustix::fs::{
 
 use super::spare_stubs::SpareStubs;
 use super::{about, sockets};
-use crate::read_only::{Missing, PLACEHOLDER_MTIME as MARK};
 use crate::plan::Plan;
+use crate::read_only::{Missing, PLACEHOLDER_MTIME as MARK};
 
 /// How many times a supervisor tries to agree with others that come and go.
 const ATTEMPTS: u32 = 100;

@@ -1,7 +1,7 @@
 //! Differences in colours: those of the language, beside the colours of what comes and goes; without colours the text is the same.
 
 use provost::api::wire;
-use provost::ui::{UiRequest, Got, Theme, Model, News, Repository, Screen, draw};
+use provost::ui::{Got, Model, News, Repository, Screen, Theme, UiRequest, draw};
 use provost::view::{self, Block};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;

@@ -3,7 +3,7 @@
 use std::fs;
 
 use provost::api::wire::{self, Note};
-use provost::ui::{Input, Theme, Model, News, Screen, draw};
+use provost::ui::{Input, Model, News, Screen, Theme, draw};
 use provost::view::{self, Filter};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;

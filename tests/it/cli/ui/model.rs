@@ -1,7 +1,7 @@
 //! Keys and news in, orders out, without a terminal.
 
 use provost::api::wire;
-use provost::ui::{UiRequest, Got, Input, News, Order, Screen};
+use provost::ui::{Got, Input, News, Order, Screen, UiRequest};
 use provost::view::Shown;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use serde_json::json;
@@ -243,7 +243,11 @@ fn the_chosen_row_stays_chosen_when_others_come_before_it() {
     desk.ordered();
     desk.keys("\n");
     let orders = desk.ordered();
-    assert_eq!(orders, [Order::Ask { repository: 0, asked: UiRequest::Approval(7) }], "not what is above it now");
+    assert_eq!(
+        orders,
+        [Order::Ask { repository: 0, asked: UiRequest::Approval(7) }],
+        "not what is above it now"
+    );
 }
 
 #[test]
@@ -303,7 +307,10 @@ fn an_approval_that_waits_in_several_repositories_is_not_guessed() {
     // The row of the second repository is chosen: that one is meant.
     desk.keys("G:approve 7\n");
     let orders = desk.ordered();
-    assert!(orders.iter().any(|it| matches!(it, Order::Ask { asked: UiRequest::Approval(7), .. })), "{orders:?}");
+    assert!(
+        orders.iter().any(|it| matches!(it, Order::Ask { asked: UiRequest::Approval(7), .. })),
+        "{orders:?}"
+    );
     let mut none = Desk::new((80, 24), &["shop", "site"]);
     none.keys(":task 3f0c2a\n");
     assert!(none.shows("choose a row"), "{:?}", none.drawn());

@@ -1,7 +1,7 @@
 //! Words for agents, both changes of a meeting, a check of the journal and other rules: keys in, orders out, without a terminal.
 
 use provost::api::wire;
-use provost::ui::{UiRequest, Both, Got, News, Order, Screen};
+use provost::ui::{Both, Got, News, Order, Screen, UiRequest};
 use provost::view::{self, AgentSources, Block, Filter, Shown};
 use serde_json::json;
 
@@ -100,7 +100,11 @@ fn one_agent_is_written_to_from_its_row_and_both_from_their_meeting() {
         why_not: None,
     };
     let shown = view::both_changes(&open.file, &[side("feat-a"), side("feat-b")]);
-    desk.news(News::Got { repository: 0, asked: UiRequest::Both(open), got: Ok(Got::Shown(Box::new(shown))) });
+    desk.news(News::Got {
+        repository: 0,
+        asked: UiRequest::Both(open),
+        got: Ok(Got::Shown(Box::new(shown))),
+    });
     let drawn = desk.drawn();
     let at = |text: &str| {
         drawn.iter().position(|it| it.contains(text)).unwrap_or_else(|| panic!("{text}: {drawn:?}"))

@@ -15,7 +15,7 @@ use std::process::{Command, Stdio};
 
 use provost::base::{RepoPath, Ttl};
 use provost::jail::{
-    Draft, Environment, ExitReason, ForbiddenPaths, Guard, Layer, Limits, LiveOutput, Missing, Stream,
+    Draft, Environment, ExitReason, ForbiddenPaths, Layer, Limits, LiveOutput, Missing, ReadOnlyPath, Stream,
     Supervisor, Tier, find_place, launch, resolve_program,
 };
 use serde::{Deserialize, Serialize};
@@ -275,7 +275,7 @@ pub(super) fn draft(world: &Path, tier: Tier, facts: &Facts) -> Draft {
     draft.read_only.push(find_place(&world.join("toolchain")).unwrap());
     draft.tier = tier;
     let nested = RepoPath::parse("nested/.git").unwrap();
-    draft.guards.push(Guard { path: nested, missing: Missing::Directory });
+    draft.guards.push(ReadOnlyPath { path: nested, missing: Missing::Directory });
     draft.limits = Limits {
         processes: resources::processes(tier),
         open_files: resources::OPEN_FILES,

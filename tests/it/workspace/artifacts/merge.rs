@@ -45,7 +45,7 @@ fn harvest(base: Option<&str>) -> Changeset {
         ..artifact.clone()
     };
     let binary = Artifact { base_hash: None, content: Box::default(), ..binary };
-    let gathered = vec![
+    let collected = vec![
         CollectedArtifact {
             artifact,
             bytes: None,
@@ -54,7 +54,7 @@ fn harvest(base: Option<&str>) -> Changeset {
         },
         CollectedArtifact { artifact: binary, bytes: Some(vec![0, 1, 2, 255]), base: None, lines: (0, 0) },
     ];
-    Changeset { gathered, ..Changeset::default() }
+    Changeset { collected, ..Changeset::default() }
 }
 
 const BASE: &str = "one\ntwo\nthree\nfour\nfive\nsix\nseven\n";
