@@ -17,8 +17,8 @@ struct Arm<'a> {
 /// The position behind a part of the tokens that ends at depth 0, where `ends` says so or the bracket around it closes.
 fn end_of(tokens: &[(usize, &str)], from: usize, ends: impl Fn(usize) -> bool) -> usize {
     let mut depth = 0;
-    for at in from..tokens.len() {
-        match tokens[at].1 {
+    for (at, (_, token)) in tokens.iter().enumerate().skip(from) {
+        match *token {
             ")" | "]" | "}" if depth == 0 => return at,
             _ if depth == 0 && ends(at) => return at,
             "(" | "[" | "{" => depth += 1,
