@@ -85,7 +85,7 @@ async fn kept(place: &SessionContext, task: &wire::Task, worker: &AgentId) -> Re
 }
 
 /// Reads all pages of what is kept of a turn, and from the first one again where the turn was written anew meanwhile.
-async fn all_pages(place: &Place, id: &str) -> Result<Vec<Value>, CliError> {
+async fn all_pages(place: &SessionContext, id: &str) -> Result<Vec<Value>, CliError> {
     let begin = || wire::MyTurnQuery { id: id.to_owned(), ..Default::default() };
     let (mut updates, mut query, mut again) = (Vec::new(), begin(), 0);
     loop {
