@@ -21,6 +21,7 @@ mod outline;
 mod page;
 mod places;
 mod prompts;
+mod repeated;
 mod resources;
 mod session;
 mod shape;

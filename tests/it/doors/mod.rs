@@ -7,6 +7,8 @@ mod agent_protocol;
 mod agree;
 mod broker;
 mod devit;
+#[cfg(unix)]
+mod edges;
 mod heads;
 mod hostile;
 mod imitation;
