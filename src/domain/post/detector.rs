@@ -20,7 +20,7 @@ use super::{
     Announced, Contention, Owner, PathScope, Post, PostChange, PostSettings, WorkingSet, supervisor,
 };
 use crate::{Change, Outbox, Refusal, State};
-use provost_base::limits::STANDOFFS_MAX;
+use provost_base::limits::{POST_FINDINGS_MAX, STANDOFFS_MAX};
 use provost_base::{AgentId, PostSeq, Slug, Timestamp};
 
 /// The beginning of every finding of the daemon, by which agents can tell it from a reviewer's.
@@ -110,7 +110,7 @@ impl Round<'_> {
         Ok(())
     }
 
-    /// Finds files that another agent changes, too. Returns those that both agents were just told about.
+    /// Finds files that another agent changes, too. Returns those of which both agents are told now, or with the next report.
     fn meetings(&mut self, mine: &WorkingSet) -> Result<BTreeSet<(Slug, PathScope)>, Refusal> {
         let state = self.state;
         let mut new: BTreeMap<Key, (Slug, PathScope, Box<str>)> = BTreeMap::new();
@@ -128,11 +128,11 @@ impl Round<'_> {
                 }
             }
         }
-        for old in state.broker.too_old(new.len(), STANDOFFS_MAX) {
+        for old in state.broker.too_old(new.len().min(POST_FINDINGS_MAX), STANDOFFS_MAX) {
             self.out.put(Change::Post(PostChange::DropContention(old)));
         }
-        let mut met = BTreeSet::new();
-        for ((a, b, file), (other, place, written)) in new.into_iter().take(STANDOFFS_MAX) {
+        let met = new.values().map(|(other, place, _)| (other.clone(), place.clone())).collect();
+        for ((a, b, file), (_, _, written)) in new.into_iter().take(POST_FINDINGS_MAX) {
             let text = |with: &Slug| {
                 format!("in-flight conflict: file {written} is being modified by both you and {with}")
             };
@@ -141,7 +141,6 @@ impl Round<'_> {
             let since = self.now;
             let case = Contention { a, b, file, written, since, decided: false };
             self.out.put(Change::Post(PostChange::PutContention(Arc::new(case))));
-            met.insert((other, place));
         }
         Ok(met)
     }
@@ -159,16 +158,22 @@ impl Round<'_> {
         let announced = mine.live(self.now).map(Announced::places);
         let before: BTreeMap<&str, BTreeSet<&str>> =
             mine.told.iter().map(|(mark, files)| (&**mark, files.iter().map(|it| &**it).collect())).collect();
+        let mut left = POST_FINDINGS_MAX;
         for (place, written) in files {
             if announced.as_ref().is_some_and(|it| it.on(&place).is_some()) {
                 continue;
             }
             for (owner, mark, source) in self.owners(&mine.slug, &place, &rules) {
                 let known = before.get(&*mark).is_some_and(|files| files.contains(&*written));
-                told.entry(mark).or_default().push(written.clone());
-                if known || met.contains(&(owner.clone(), place.clone())) {
+                let is_told = known || met.contains(&(owner.clone(), place.clone()));
+                if !is_told && left == 0 {
                     continue;
                 }
+                told.entry(mark).or_default().push(written.clone());
+                if is_told {
+                    continue;
+                }
+                left -= 1;
                 self.trespass(&mine.slug, &owner, &written, source.as_deref())?;
             }
         }
@@ -334,7 +339,7 @@ impl State {
         let settings = &self.settings.posts;
         let mut round = Round::new(now, self, out);
         let mut announced = BTreeMap::new();
-        for case in self.broker.overdue(now, settings.window) {
+        for case in self.broker.overdue(now, settings.window).into_iter().take(POST_FINDINGS_MAX) {
             // Without room for an inbox of the supervisor, no agent can be asked.
             let _ = round.decide(&case, &mut announced);
             let decided = Contention { decided: true, ..Contention::clone(&case) };

@@ -1,8 +1,8 @@
 //! Messages between agents and the conflicts that come of them, as scripts over the core.
 
 use provost::base::limits::{
-    PARKED_AGENTS_MAX, POST_AGENTS_MAX, POST_AGENTS_OF_ONE_MAX, POST_FILES_MAX, POST_REGIONS_MAX,
-    POST_WIDE_MAX, POST_WIDE_OF_ONE_MAX, POST_WILDCARDS_MAX, ROSTER_TEXT_MAX,
+    PARKED_AGENTS_MAX, POST_AGENTS_MAX, POST_AGENTS_OF_ONE_MAX, POST_FILES_MAX, POST_FINDINGS_MAX,
+    POST_REGIONS_MAX, POST_WIDE_MAX, POST_WIDE_OF_ONE_MAX, POST_WILDCARDS_MAX, ROSTER_TEXT_MAX,
 };
 use provost::base::{AgentId, PostSeq, Slug, Ttl};
 use provost::domain::command::{AddressAgent, Publish, Published};
@@ -532,6 +532,30 @@ fn patterns_of_invented_names_are_compared_as_far_as_those_of_a_few_agents() {
     let many = "*a".repeat(POST_WILDCARDS_MAX + 1);
     assert!(PathScope::of(&many).file().is_some() && PathScope::of(&many[2..]).file().is_none());
     assert!(PathScope::of(&"**/".repeat(POST_WILDCARDS_MAX)).file().is_none());
+}
+
+#[test]
+fn a_report_that_meets_thousands_of_others_is_told_of_them_bit_by_bit() {
+    let mut s = crew();
+    let files: Vec<String> = (0..POST_FINDINGS_MAX + 50).map(|n| format!("src/{n}.rs")).collect();
+    let files: Vec<&str> = files.iter().map(String::as_str).collect();
+    // Of files that both change.
+    publish(&mut s, status("feat-aa", "working", &files));
+    publish(&mut s, status("feat-bb", "working", &files));
+    assert_eq!(told(&s, "feat-bb").len(), POST_FINDINGS_MAX);
+    publish(&mut s, status("feat-bb", "working", &files));
+    publish(&mut s, status("feat-bb", "working", &files));
+    assert_eq!((told(&s, "feat-bb").len(), told(&s, "feat-aa").len()), (files.len(), files.len()));
+    // Of files that one has announced, and another one changes.
+    let listed: Vec<(&str, &[Region])> = files.iter().map(|it| (*it, &[] as &[Region])).collect();
+    publish(&mut s, status("feat-aa", "idle", &[]));
+    publish(&mut s, status("feat-bb", "idle", &[]));
+    publish(&mut s, intent("feat-aa", &listed));
+    let before = told(&s, "feat-bb").len();
+    for after in [POST_FINDINGS_MAX, files.len(), files.len()] {
+        publish(&mut s, status("feat-bb", "working", &files));
+        assert_eq!(told(&s, "feat-bb").len() - before, after);
+    }
 }
 
 #[test]

@@ -85,6 +85,29 @@ fn a_text_that_no_program_can_be_given_is_refused_before_there_is_a_task() {
     assert_eq!(tasks(&world), before);
 }
 
+#[test]
+fn an_intent_of_thousands_of_symbols_in_each_of_a_thousand_files_is_refused_at_once() {
+    let (world, _daemon) = world();
+    let files: Vec<String> = (0..1_000).map(|n| format!("src/f{n}.rs")).collect();
+    let symbols: Vec<String> = (0..10_000).map(|n| format!("f{n}")).collect();
+    for path in ["/declare", "/check-conflicts"] {
+        let asked = |files: &[String], symbols: &[String]| {
+            let body = json!({ "description": "d", "files": files, "symbols": symbols });
+            own(&world, ("POST", path), &[("x-provost-agent", "coder")], &body)
+        };
+        // Each alone is an intent, and so are a few symbols in many files.
+        for (files, symbols) in [(&files[..1], &symbols[..]), (&files[..], &symbols[..20])] {
+            let (status, said) = asked(files, symbols);
+            assert_eq!(status, 200, "{path} {}: {said}", files.len());
+        }
+        let (status, said) = asked(&files, &symbols);
+        assert_eq!(status, 413, "{path}: {said}");
+        assert!(said["message"].as_str().unwrap().contains("symbols in all of its files together"), "{said}");
+    }
+    let (_, intents) = own(&world, ("GET", "/intents"), &[], &json!({}));
+    assert_eq!(intents.as_array().map(Vec::len), Some(2), "the refused one is none");
+}
+
 /// Requests that two readers could read in two ways, after their first line; `HOST` stands for the door's address.
 const FRAMED_TWICE: [&str; 8] = [
     "Host: HOST\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n\r\n0\r\n\r\n",

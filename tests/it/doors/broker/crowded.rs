@@ -6,8 +6,9 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::support::World;
-use crate::support::broker_client::{publish, status};
+use crate::support::broker_client::{poll, publish, status};
 use crate::support::loopback_client::Http;
+use crate::support::own_api::own;
 
 /// As many files as are compared of one report.
 const MANY: usize = 1_000;
@@ -62,5 +63,39 @@ fn a_report_takes_no_longer_for_files_that_are_announced_or_for_patterns_made_to
             "{}: {compared:?}, and {alone:?} without",
             patterns[0]
         );
+    }
+}
+
+#[test]
+fn thousands_of_names_in_one_file_are_compared_across_doors_at_once() {
+    let world = World::new();
+    let _daemon = world.start();
+    let broker = Http::broker(&world);
+    let names: Vec<String> = (0..10_000).map(|n| format!("Outer.f{n}")).collect();
+    let declared = json!({ "description": "d", "files": ["src/a.rs"], "symbols": names });
+    let (status, said) = own(&world, ("POST", "/declare"), &[("x-provost-agent", "feat-x")], &declared);
+    assert_eq!(status, 200, "{said}");
+    let regions = |n: usize| -> Vec<Value> {
+        (0..100).map(|m| json!({ "kind": "function", "name": format!("g{n}x{m}") })).collect()
+    };
+    let parts: Vec<Value> = (0..MANY).map(|n| json!({ "path": "src/a.rs", "regions": regions(n) })).collect();
+    let post = json!({ "type": "agent.intent", "agent_id": "feat-b",
+        "payload": { "files": parts, "summary": "s", "valid_for_seconds": 900 } });
+    let since = Instant::now();
+    publish(broker, &post);
+    let took = since.elapsed();
+    assert!(took < Duration::from_secs(20), "{took:?}");
+    // What meets is found as before, whichever way it is written.
+    for (name, meets) in
+        [("f7()", true), ("outer", true), ("Outer.f9.inner", true), ("f10000", false), ("f", false)]
+    {
+        let one = json!({ "type": "agent.intent", "agent_id": format!("feat-{}", name.len()),
+            "payload": { "files": [{ "path": "src/a.rs", "regions": [{ "kind": "function", "name": name }] }],
+                "summary": "s", "valid_for_seconds": 900 } });
+        publish(broker, &one);
+        let (messages, _) = poll(broker, &format!("feat-{}", name.len()), 0);
+        let told = messages.iter().any(|it| it.to_string().contains("feat-x"));
+        assert_eq!(told, meets, "{name}: {messages:?}");
+        publish(broker, &intent(&format!("feat-{}", name.len()), &["nowhere".to_owned()]));
     }
 }
