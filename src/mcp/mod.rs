@@ -51,6 +51,7 @@ use call::Call;
 use changes::Wanted;
 pub use http::{Called, Clients, HOOK_PATH, HOOK_TOKEN_HEADER, HookCall, HookFault, Hooks, McpHttp};
 pub use outline::Outline;
+pub use repeated::repeated_member;
 use provost_base::AgentId;
 use provost_client::Client;
 pub use session::{agent_of, folder, recorded_for, recorded_in, sessions_there};

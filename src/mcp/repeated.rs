@@ -14,7 +14,7 @@ use provost_base::visible_name;
 const NAME_CHARS_MAX: usize = 60;
 
 /// Returns the error if a member is in its object twice, at any depth. The text was read as JSON before.
-pub(super) fn member(line: &[u8]) -> Option<String> {
+pub fn repeated_member(line: &[u8]) -> Option<String> {
     serde_json::from_slice::<Checked>(line).err().map(|error| error.to_string())
 }
 

@@ -21,7 +21,7 @@ use super::Mcp;
 use super::deferred::kept;
 use super::extension_content::Whole;
 use super::outline::Outline;
-use super::repeated;
+use super::repeated::repeated_member;
 use super::task_revisions::Announcing;
 use provost_base::limits::{MCP_BEAT_EVERY_S, MCP_BODY_BYTES_MAX, MCP_LINES_UNREAD_MAX, MCP_WHY_CHARS_MAX};
 use provost_client::Client;
@@ -218,7 +218,7 @@ fn message(line: &[u8]) -> Result<Option<RxJsonRpcMessage<RoleServer>>, Option<M
         Ok(JsonRpcMessage::Notification(_)) if Outline::of(line).has_id() => {
             "an id is a whole number or text".to_owned()
         }
-        Ok(message) => match repeated::member(line) {
+        Ok(message) => match repeated_member(line) {
             Some(why) => why,
             None => return Ok(Some(message)),
         },
