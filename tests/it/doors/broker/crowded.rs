@@ -78,7 +78,8 @@ fn thousands_of_names_in_one_file_are_compared_across_doors_at_once() {
     let regions = |n: usize| -> Vec<Value> {
         (0..100).map(|m| json!({ "kind": "function", "name": format!("g{n}x{m}") })).collect()
     };
-    let parts: Vec<Value> = (0..MANY).map(|n| json!({ "path": "src/a.rs", "regions": regions(n) })).collect();
+    // As many as there is room for in a message.
+    let parts: Vec<Value> = (0..300).map(|n| json!({ "path": "src/a.rs", "regions": regions(n) })).collect();
     let post = json!({ "type": "agent.intent", "agent_id": "feat-b",
         "payload": { "files": parts, "summary": "s", "valid_for_seconds": 900 } });
     let since = Instant::now();
