@@ -7,8 +7,6 @@ mod agent_protocol;
 mod agree;
 mod broker;
 mod devit;
-#[cfg(unix)]
-mod edges;
 mod heads;
 mod hostile;
 mod imitation;
@@ -36,6 +34,8 @@ mod shares_of_hosts;
 mod table;
 mod tokens;
 mod transport;
+#[cfg(unix)]
+mod unclear;
 #[cfg(target_os = "linux")]
 mod web;
 mod wit;
