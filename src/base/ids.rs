@@ -129,6 +129,19 @@ impl From<&Slug> for AgentId {
     }
 }
 
+impl TaskId {
+    /// Accepts the id of a new task, as [`TaskId::parse`] does, if it cannot be taken for another id: people and agents
+    /// read it in lists, and name the task by it. The ids of older tasks were not checked in this way.
+    ///
+    /// # Errors
+    /// [`BadId`] names the rule that the text breaks.
+    pub fn chosen(text: &str) -> Result<Self, BadId> {
+        let id = Self::parse(text)?;
+        lookalikes::check(text).map_err(BadId::Unclear)?;
+        Ok(id)
+    }
+}
+
 impl JobId {
     /// Reads a job's id in any of its forms: each view of a job has a prefix of its own.
     pub fn of_any_kind(id: &str) -> Option<Self> {

@@ -29,7 +29,8 @@ Examples:
   provost help lock                     what can be done with locks
 
 Exit codes: 0 done; 1 failed or denied; 2 invalid command line; 3 no daemon runs; 4 refused; \
-5 another agent holds it; 6 the check was impossible; 7 a branch was set aside; 130 interrupted; 141 the output was closed. \
+5 another agent holds it; 6 the check was impossible; 7 a branch was set aside; 8 a database has lost \
+acknowledged writes; 130 interrupted; 141 the output was closed. \
 `delegate --wait` ends with the exit code of the worker, `jail try` with that of the command: 124 where the \
 time was over, 128 and the number where a signal has ended it. A task whose worker never ran ends with 1.";
 

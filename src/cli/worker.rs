@@ -98,7 +98,11 @@ pub(super) fn switch(here: &RepoContext, asked: &Worker) -> Result<u8, CliError>
         out::json(&done)?;
     } else {
         let name = out::one_line(&done.worker, 60);
-        out::line(format!("{name} is {}; it was {}", done.to, done.from))?;
+        let now = match on {
+            true => "takes tasks again",
+            false => "takes no new tasks, and those that run come to their end",
+        };
+        out::line(format!("{name} is {}; it was {}: it {now}", done.to, done.from))?;
     }
     Ok(DONE)
 }

@@ -151,7 +151,7 @@ pub struct RefusedWorker {
 
 /// The error of a configuration that cannot be used; the daemon must not start with weaker settings than the file asks for.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
-#[error("{note}\nCorrect it, or remove it to get the default; docs/configuration.md lists every setting.")]
+#[error("{note}.\nCorrect it, or remove it to get the default; docs/configuration.md lists every setting.")]
 pub struct Broken {
     /// The setting, with the file and the mistake.
     pub note: Note,

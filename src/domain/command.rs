@@ -211,7 +211,29 @@ pub struct JobContext {
     pub commit: Option<Box<str>>,
 }
 
+/// A new delegation has a zero byte in the member of this name. Safe to show to the client that sent it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{0} contains a zero byte, which no program can be given")]
+pub struct ZeroByte(&'static str);
+
 impl Delegate {
+    /// Returns the delegation if a program can be given its texts, as an argument or a variable.
+    ///
+    /// # Errors
+    /// [`ZeroByte`] names the first text for which this is not so.
+    pub fn checked(self) -> Result<Self, ZeroByte> {
+        let has_one = |text: &Option<Box<str>>| text.as_ref().is_some_and(|it| it.contains('\0'));
+        let members = [
+            ("goal", self.goal.contains('\0')),
+            ("model", has_one(&self.model)),
+            ("format", has_one(&self.format)),
+        ];
+        match members.into_iter().find(|(_, has_one)| *has_one) {
+            Some((member, _)) => Err(ZeroByte(member)),
+            None => Ok(self),
+        }
+    }
+
     /// Returns the digest of the whole request: an approver approves it, and a repeat is recognised by it. A program that
     /// tries again does so within another span, so the trace has no part in the digest.
     pub fn digest(&self) -> Digest {

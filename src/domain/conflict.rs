@@ -21,11 +21,11 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::post::{IntendedFile, PathScope, PostChange, Region, Round, WorkingSet, fits, fixed_part, slug};
+use super::post::{PathScope, PostChange, Region, Round, WorkingSet, fits, fixed_part, slug};
 use super::{Change, CrewChange, EventKind, Hold, MailKind, Outbox, Refusal, State};
 use provost_base::limits::WARNINGS_MAX;
 
-use provost_base::{AgentId, RepoPath, Timestamp, encloses};
+use provost_base::{AgentId, RepoPath, Timestamp};
 
 pub use reservations::{Reservations, Title};
 
@@ -96,22 +96,53 @@ impl Part {
         self.names.is_empty() && self.lines.is_empty()
     }
 
+    /// Adds another part of the same file.
+    fn add(&mut self, other: Part) {
+        if self.is_whole() || other.is_whole() {
+            *self = Part::default();
+            return;
+        }
+        self.names.extend(other.names);
+        self.lines.extend(other.lines);
+    }
+
     fn meets(&self, other: &Part) -> bool {
         let mixed = |a: &Part, b: &Part| !a.names.is_empty() && !b.lines.is_empty();
         self.is_whole()
             || other.is_whole()
             || mixed(self, other)
             || mixed(other, self)
-            || self.names.iter().any(|a| other.names.iter().any(|b| same_symbol(a, b)))
+            || have_one_symbol(&self.names, &other.names)
             || self.lines.iter().any(|a| other.lines.iter().any(|b| a.0 <= b.1 && b.0 <= a.1))
     }
 }
 
-/// Checks whether two names are the same symbol's. Protocols write them differently: `renew`, `renew()`, `Session.renew`.
-fn same_symbol(a: &str, b: &str) -> bool {
+/// Checks whether a name of one list and a name of the other are the same symbol's, or one lies inside the other.
+/// Protocols write them differently: `renew`, `renew()`, `Session.renew`. An intent has thousands of names, so each
+/// list is read once, and not once for each name of the other.
+fn have_one_symbol(a: &[Box<str>], b: &[Box<str>]) -> bool {
+    let (few, many) = if a.len() <= b.len() { (a, b) } else { (b, a) };
     let plain = |it: &str| it.trim().trim_end_matches("()").to_lowercase();
-    let (a, b) = (plain(a), plain(b));
-    a == b || encloses(&a, &b) || encloses(&b, &a) || last(&a) == b || last(&b) == a
+    let names: Vec<String> = few.iter().map(|it| plain(it)).collect();
+    let whole: BTreeSet<&str> = names.iter().map(String::as_str).collect();
+    let lasts: BTreeSet<&str> = whole.iter().map(|it| last(it)).collect();
+    let around: BTreeSet<&str> = whole.iter().flat_map(|it| enclosing(it)).collect();
+    // The empty name is the whole file's.
+    let all = whole.contains("");
+    many.iter().map(|it| plain(it)).any(|it| {
+        let it = it.as_str();
+        all || whole.contains(it)
+            || whole.contains(last(it))
+            || lasts.contains(it)
+            || around.contains(it)
+            || enclosing(it).any(|it| whole.contains(it))
+    })
+}
+
+/// Returns the names inside of which a symbol lies.
+fn enclosing(name: &str) -> impl Iterator<Item = &str> {
+    let classes = name.match_indices('.').map(|(at, _)| &name[..at]);
+    classes.chain((!name.is_empty()).then_some(""))
 }
 
 fn last(name: &str) -> &str {
@@ -390,20 +421,29 @@ impl Reservations {
 pub(super) fn plan(print: &WorkingSet) -> Vec<Reservation> {
     let Some(intent) = &print.intent else { return Vec::new() };
     let agent = AgentId::from(&print.slug);
-    let stake = |file: &IntendedFile| {
-        let (at, pattern) = place(&file.path)?;
-        Some(Reservation {
+    let mut plan: Vec<Reservation> = Vec::new();
+    let mut at_place: BTreeMap<(RepoPath, Option<Box<str>>), usize> = BTreeMap::new();
+    for file in &intent.files {
+        let (Some((at, pattern)), part) = (place(&file.path), part(&file.regions)) else { continue };
+        let place = (at.clone(), pattern.clone());
+        // A file that is there several times is one place, with all of its parts.
+        if let Some(known) = at_place.get(&place).and_then(|number| plan.get_mut(*number)) {
+            known.part.add(part);
+            continue;
+        }
+        at_place.insert(place, plan.len());
+        plan.push(Reservation {
             agent: agent.clone(),
             kind: ReservationKind::Plan,
             at,
             pattern,
-            part: part(&file.regions),
+            part,
             since: intent.since,
             until: Some(intent.until),
             asked: intent.summary.clone(),
-        })
-    };
-    intent.files.iter().filter_map(stake).collect()
+        });
+    }
+    plan
 }
 
 /// Returns the path that a text means; for a pattern, the folder in which it begins, and the pattern. A text is a pattern

@@ -26,8 +26,9 @@ use super::{
     Title,
 };
 use provost_base::limits::{
-    DESCRIPTION_LEN_MAX, INTENT_FILES_MAX, INTENT_SYMBOLS_MAX, INTENTS_MAX, INTENTS_OF_ONE_MAX,
-    INTENTS_PER_AGENT_MAX, INTENTS_SETTLED_MAX, LOCKS_PER_AGENT_MAX, TTL_MAX_MS, WARNINGS_MAX,
+    DESCRIPTION_LEN_MAX, INTENT_FILES_MAX, INTENT_PLACES_MAX, INTENT_SYMBOLS_MAX, INTENTS_MAX,
+    INTENTS_OF_ONE_MAX, INTENTS_PER_AGENT_MAX, INTENTS_SETTLED_MAX, LOCKS_PER_AGENT_MAX, TTL_MAX_MS,
+    WARNINGS_MAX,
 };
 use provost_base::{AgentId, Fence, IntentId, RepoPath, Span, SymbolPath, Timestamp, Ttl, encloses};
 
@@ -301,6 +302,11 @@ impl State {
             (verb.description.len(), DESCRIPTION_LEN_MAX, "bytes of description"),
             (verb.files.len(), INTENT_FILES_MAX, "files"),
             (verb.symbols.len(), INTENT_SYMBOLS_MAX, "symbols"),
+            (
+                verb.symbols.len() * verb.files.len(),
+                INTENT_PLACES_MAX,
+                "symbols in all of its files together",
+            ),
             (verb.grants.len(), LOCKS_PER_AGENT_MAX, "locks"),
         ];
         if let Some((_, most, unit)) = members.into_iter().find(|(has, most, _)| has > most) {

@@ -138,7 +138,7 @@ impl State {
     ) -> Result<WorkerSwitched, Refusal> {
         let before = self.switches.of(&verb.worker);
         if !self.settings.workers.contains_key(&verb.worker) {
-            let why = "it is not in the configuration".into();
+            let why = "it is not in the configuration; `provost status` lists those that are".into();
             return Err(Refusal::WorkerBroken { worker: verb.worker.clone(), why });
         }
         if who.door() == Door::Own && !who.is_person() {

@@ -21,6 +21,7 @@ mod outline;
 mod page;
 mod places;
 mod prompts;
+mod repeated;
 mod resources;
 mod session;
 mod shape;
@@ -52,6 +53,7 @@ pub use http::{Called, Clients, HOOK_PATH, HOOK_TOKEN_HEADER, HookCall, HookFaul
 pub use outline::Outline;
 use provost_base::AgentId;
 use provost_client::Client;
+pub use repeated::repeated_member;
 pub use session::{agent_of, folder, recorded_for, recorded_in, sessions_there};
 pub use stdio::{ServeError, serve};
 use tool::Entry;

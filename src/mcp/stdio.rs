@@ -21,6 +21,7 @@ use super::Mcp;
 use super::deferred::kept;
 use super::extension_content::Whole;
 use super::outline::Outline;
+use super::repeated::repeated_member;
 use super::task_revisions::Announcing;
 use provost_base::limits::{MCP_BEAT_EVERY_S, MCP_BODY_BYTES_MAX, MCP_LINES_UNREAD_MAX, MCP_WHY_CHARS_MAX};
 use provost_client::Client;
@@ -217,7 +218,10 @@ fn message(line: &[u8]) -> Result<Option<RxJsonRpcMessage<RoleServer>>, Option<M
         Ok(JsonRpcMessage::Notification(_)) if Outline::of(line).has_id() => {
             "an id is a whole number or text".to_owned()
         }
-        Ok(message) => return Ok(Some(message)),
+        Ok(message) => match repeated_member(line) {
+            Some(why) => why,
+            None => return Ok(Some(message)),
+        },
         Err(error) => {
             let why: String = error.to_string().chars().take(MCP_WHY_CHARS_MAX).collect();
             if matches!(error.classify(), Category::Syntax | Category::Eof) {

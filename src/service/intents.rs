@@ -11,7 +11,7 @@ use super::code::{Base, READ_TIME_MAX, Source};
 use super::graph::{CallDirection, cut};
 use super::locks::known_as;
 use provost_base::limits::{
-    CALLERS_MAX, CODE_READERS_MAX, INTENT_FILES_MAX, INTENT_SYMBOLS_MAX, WARNINGS_MAX,
+    CALLERS_MAX, CODE_READERS_MAX, INTENT_FILES_MAX, INTENT_PLACES_MAX, INTENT_SYMBOLS_MAX, WARNINGS_MAX,
 };
 use provost_base::{Fence, IntentId, RepoPath, Span, Ttl};
 use provost_domain::command::{
@@ -47,6 +47,7 @@ impl Provost {
     /// # Errors
     /// A [`Refusal`]; then nothing has changed.
     pub async fn declare(&self, who: &Principal, order: IntentOrder) -> Result<Declared, Refusal> {
+        bounded(&order)?;
         let verb = self.announced(order).await?;
         self.submit(who, verb).await
     }
@@ -60,12 +61,7 @@ impl Provost {
         who: &Principal,
         order: IntentOrder,
     ) -> Result<(Vec<Conflict>, usize), Refusal> {
-        if order.files.len() > INTENT_FILES_MAX {
-            return Err(Refusal::too_long("an intent", INTENT_FILES_MAX, "files"));
-        }
-        if order.symbols.len() > INTENT_SYMBOLS_MAX {
-            return Err(Refusal::too_long("an intent", INTENT_SYMBOLS_MAX, "symbols"));
-        }
+        bounded(&order)?;
         let verb = self.announced(order).await?;
         self.view(Collisions { by: who.agent().clone(), verb }).await
     }
@@ -193,6 +189,20 @@ impl Provost {
             }
         }
         fresh
+    }
+}
+
+/// Checks the size of an announcement before any file is read for it.
+fn bounded(order: &IntentOrder) -> Result<(), Refusal> {
+    let (files, symbols) = (order.files.len(), order.symbols.len());
+    let members = [
+        (files, INTENT_FILES_MAX, "files"),
+        (symbols, INTENT_SYMBOLS_MAX, "symbols"),
+        (files * symbols, INTENT_PLACES_MAX, "symbols in all of its files together"),
+    ];
+    match members.into_iter().find(|(has, most, _)| has > most) {
+        Some((_, most, unit)) => Err(Refusal::too_long("an intent", most, unit)),
+        None => Ok(()),
     }
 }
 

@@ -70,6 +70,9 @@ pub const INTENT_FILES_MAX: usize = 1_000;
 /// Symbols of one intent.
 pub const INTENT_SYMBOLS_MAX: usize = 10_000;
 
+/// Symbols of one intent, times its files: each file has names for each symbol.
+pub const INTENT_PLACES_MAX: usize = 20_000;
+
 /// Contracts kept, in any state; the oldest that binds no agent goes first.
 pub const CONTRACTS_MAX: usize = 10_000;
 

@@ -14,6 +14,17 @@ pub const POST_FILES_MAX: usize = 1_000;
 /// Folders and patterns among these: each is compared with every file that an agent works on.
 pub const POST_WIDE_MAX: usize = 32;
 
+/// Those of all names of one tree of processes together, so that an agent which invents names does not make each report of
+/// the others slow.
+pub const POST_WIDE_OF_ONE_MAX: usize = 256;
+
+/// The most wildcards of a pattern; a text with more is no pattern. Each wildcard costs a pass over every compared path.
+pub const POST_WILDCARDS_MAX: usize = 8;
+
+/// What the conflict detector tells of one report, or at one look at lasting cases; agents are told the rest of it with
+/// the next report. A thousand files that many agents have are as many messages to each of them.
+pub const POST_FINDINGS_MAX: usize = 200;
+
 /// Regions of one file in an intent; with more, the whole file is meant.
 pub const POST_REGIONS_MAX: usize = 100;
 

@@ -66,6 +66,10 @@ impl HookInput {
     /// The reason why it cannot be used.
     pub(super) fn read(text: &[u8]) -> Result<Self, String> {
         let value: Value = serde_json::from_slice(text).map_err(|err| format!("it is no JSON: {err}"))?;
+        // The host may carry out the other one of them.
+        if let Some(why) = provost_mcp::repeated_member(text) {
+            return Err(format!("the tool call is not understood: {why}"));
+        }
         match value.is_object() {
             true => Ok(Self(value)),
             false => Err("it is no object".into()),

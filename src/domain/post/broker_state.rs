@@ -80,6 +80,11 @@ impl Reach {
         }
     }
 
+    /// Returns how many folders and patterns an agent has.
+    fn wide_of(&self, slug: &Slug) -> usize {
+        self.wide.get(slug).map_or(0, Vec::len)
+    }
+
     /// Returns every agent that has a file which the place means, too.
     pub(super) fn meeting(&self, place: &PathScope) -> BTreeSet<&Slug> {
         let wide = self.wide.iter().filter(|(_, places)| places.iter().any(|it| it.meets(place)));
@@ -297,6 +302,13 @@ impl BrokerState {
     /// Returns the agent for which the oldest post waits.
     pub(super) fn longest_awaited(&self) -> Option<&Slug> {
         self.parked.iter().min_by_key(|(_, it)| it.front().map(|(n, _)| *n)).map(|(slug, _)| slug)
+    }
+
+    /// Returns how many folders and patterns are compared for a share, without those of one agent.
+    pub(super) fn wide_beside(&self, slug: &Slug, share: &Share) -> usize {
+        let wide = |it: &Slug| self.changed.wide_of(it) + self.intended.wide_of(it);
+        let others = self.correspondents.values().filter(|it| it.slug != *slug);
+        others.filter(|it| it.share.as_ref() == Some(share)).map(|it| wide(&it.slug)).sum()
     }
 
     /// Returns how many inboxes count to a share.

@@ -9,15 +9,18 @@
 //! ```
 //! A finding is published like any other post. The detector ignores its own posts.
 
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::contention::Key;
 use super::publish::Round;
-use super::working_set::{shared, shown};
-use super::{Contention, Owner, PathScope, Post, PostChange, PostSettings, WorkingSet, supervisor};
+use super::working_set::{AnnouncedPlaces, shared, shown};
+use super::{
+    Announced, Contention, Owner, PathScope, Post, PostChange, PostSettings, WorkingSet, supervisor,
+};
 use crate::{Change, Outbox, Refusal, State};
-use provost_base::limits::STANDOFFS_MAX;
+use provost_base::limits::{POST_FINDINGS_MAX, STANDOFFS_MAX};
 use provost_base::{AgentId, PostSeq, Slug, Timestamp};
 
 /// The beginning of every finding of the daemon, by which agents can tell it from a reviewer's.
@@ -65,6 +68,7 @@ impl Round<'_> {
         let state = self.state;
         let Some(intent) = mine.live(self.now).cloned() else { return Ok(()) };
         let mut found: BTreeMap<Slug, (PostSeq, BTreeMap<&str, String>, bool)> = BTreeMap::new();
+        let mut announced: BTreeMap<&Slug, AnnouncedPlaces<'_>> = BTreeMap::new();
         for file in &intent.files {
             let place = PathScope::of(&file.path);
             for slug in state.broker.intended.meeting(&place) {
@@ -75,7 +79,8 @@ impl Round<'_> {
                 if told(mine, intent.n, print, theirs.n) {
                     continue;
                 }
-                let Some(other) = theirs.on(&place) else { continue };
+                let places = announced.entry(slug).or_insert_with(|| theirs.places());
+                let Some(other) = places.on(&place) else { continue };
                 let (text, across) = match (file.regions.is_empty(), other.regions.is_empty()) {
                     (false, false) => match shared(&file.regions, &other.regions) {
                         Some(it) => {
@@ -105,10 +110,11 @@ impl Round<'_> {
         Ok(())
     }
 
-    /// Finds files that another agent changes, too. Returns those that both agents were just told about.
+    /// Finds files that another agent changes, too. Returns those of which both agents are told now, or with the next report.
     fn meetings(&mut self, mine: &WorkingSet) -> Result<BTreeSet<(Slug, PathScope)>, Refusal> {
         let state = self.state;
         let mut new: BTreeMap<Key, (Slug, PathScope, Box<str>)> = BTreeMap::new();
+        let known = KnownCases::of(state, &mine.slug);
         for (place, written) in mine.files() {
             for other in state.broker.changed.meeting(&place) {
                 if *other == mine.slug {
@@ -117,16 +123,16 @@ impl Round<'_> {
                 let (a, b) = if *other < mine.slug { (other, &mine.slug) } else { (&mine.slug, other) };
                 let file: Box<str> = place.file().map_or_else(|| written.into(), Into::into);
                 let key = (a.clone(), b.clone(), file);
-                if !self.is_known(&key, &place) {
+                if !known.has(&key, &place) {
                     new.insert(key, (other.clone(), place.clone(), written.into()));
                 }
             }
         }
-        for old in state.broker.too_old(new.len(), STANDOFFS_MAX) {
+        for old in state.broker.too_old(new.len().min(POST_FINDINGS_MAX), STANDOFFS_MAX) {
             self.out.put(Change::Post(PostChange::DropContention(old)));
         }
-        let mut met = BTreeSet::new();
-        for ((a, b, file), (other, place, written)) in new.into_iter().take(STANDOFFS_MAX) {
+        let met = new.values().map(|(other, place, _)| (other.clone(), place.clone())).collect();
+        for ((a, b, file), (_, _, written)) in new.into_iter().take(POST_FINDINGS_MAX) {
             let text = |with: &Slug| {
                 format!("in-flight conflict: file {written} is being modified by both you and {with}")
             };
@@ -135,21 +141,8 @@ impl Round<'_> {
             let since = self.now;
             let case = Contention { a, b, file, written, since, decided: false };
             self.out.put(Change::Post(PostChange::PutContention(Arc::new(case))));
-            met.insert((other, place));
         }
         Ok(met)
-    }
-
-    /// Checks whether these two agents have been told, under this name of the file or another name that includes it.
-    fn is_known(&self, key: &Key, place: &PathScope) -> bool {
-        let (a, b, _) = key;
-        // Two files under different names are different files: only names that mean several files are compared.
-        let is_wide = |text: &str| text.contains(['*', '?']) || text.ends_with(['/', '\\']);
-        let may_be = |file: &str| place.file().is_none() || is_wide(file);
-        let same = |it: &Arc<Contention>| {
-            it.a == *a && it.b == *b && may_be(&it.file) && PathScope::of(&it.file).meets(place)
-        };
-        self.state.broker.standoff(key).is_some() || self.state.broker.standoffs_of(a).any(same)
     }
 
     /// Finds files that belong to others, by their announcements or by the lists of owners.
@@ -162,16 +155,25 @@ impl Round<'_> {
         let rules = rules(self.state);
         let files: Vec<(PathScope, Box<str>)> =
             mine.files().into_iter().map(|(place, written)| (place, written.into())).collect();
+        let announced = mine.live(self.now).map(Announced::places);
+        let before: BTreeMap<&str, BTreeSet<&str>> =
+            mine.told.iter().map(|(mark, files)| (&**mark, files.iter().map(|it| &**it).collect())).collect();
+        let mut left = POST_FINDINGS_MAX;
         for (place, written) in files {
-            if mine.live(self.now).is_some_and(|it| it.on(&place).is_some()) {
+            if announced.as_ref().is_some_and(|it| it.on(&place).is_some()) {
                 continue;
             }
             for (owner, mark, source) in self.owners(&mine.slug, &place, &rules) {
-                let known = mine.told.get(&mark).is_some_and(|files| files.contains(&written));
-                told.entry(mark).or_default().push(written.clone());
-                if known || met.contains(&(owner.clone(), place.clone())) {
+                let known = before.get(&*mark).is_some_and(|files| files.contains(&*written));
+                let is_told = known || met.contains(&(owner.clone(), place.clone()));
+                if !is_told && left == 0 {
                     continue;
                 }
+                told.entry(mark).or_default().push(written.clone());
+                if is_told {
+                    continue;
+                }
+                left -= 1;
                 self.trespass(&mine.slug, &owner, &written, source.as_deref())?;
             }
         }
@@ -239,6 +241,52 @@ impl Round<'_> {
     }
 }
 
+/// The cases of which an agent and others have been told, read once for all files of a post, and only if a file needs it.
+struct KnownCases<'a> {
+    state: &'a State,
+    slug: &'a Slug,
+    of_pairs: OnceCell<BTreeMap<(&'a Slug, &'a Slug), PlacesOfPair>>,
+}
+
+/// The places of the cases of two agents.
+#[derive(Default)]
+struct PlacesOfPair {
+    all: Vec<PathScope>,
+    /// Those of them that may mean several files.
+    wide: Vec<PathScope>,
+}
+
+impl<'a> KnownCases<'a> {
+    fn of(state: &'a State, slug: &'a Slug) -> Self {
+        Self { state, slug, of_pairs: OnceCell::new() }
+    }
+
+    /// Checks whether these two agents have been told, under this name of the file or another name that includes it.
+    fn has(&self, key: &Key, place: &PathScope) -> bool {
+        if self.state.broker.standoff(key).is_some() {
+            return true;
+        }
+        let (a, b, _) = key;
+        let Some(known) = self.of_pairs.get_or_init(|| self.read()).get(&(a, b)) else { return false };
+        // Two files under different names are different files: only names that mean several files are compared.
+        let others = if place.file().is_some() { &known.wide } else { &known.all };
+        others.iter().any(|it| it.meets(place))
+    }
+
+    fn read(&self) -> BTreeMap<(&'a Slug, &'a Slug), PlacesOfPair> {
+        let is_wide = |text: &str| text.contains(['*', '?']) || text.ends_with(['/', '\\']);
+        let mut pairs: BTreeMap<_, PlacesOfPair> = BTreeMap::new();
+        for case in self.state.broker.standoffs_of(self.slug) {
+            let (pair, place) = (pairs.entry((&case.a, &case.b)).or_default(), PathScope::of(&case.file));
+            if is_wide(&case.file) {
+                pair.wide.push(place.clone());
+            }
+            pair.all.push(place);
+        }
+        pairs
+    }
+}
+
 /// Checks whether two agents have been told that their intents overlap.
 fn told(mine: &WorkingSet, n: PostSeq, theirs: &WorkingSet, m: PostSeq) -> bool {
     mine.overlaps.get(&theirs.slug) == Some(&m) || theirs.overlaps.get(&mine.slug) == Some(&n)
@@ -290,22 +338,26 @@ impl State {
     pub(crate) fn decide_standoffs(&self, now: Timestamp, out: &mut Outbox) {
         let settings = &self.settings.posts;
         let mut round = Round::new(now, self, out);
-        for case in self.broker.overdue(now, settings.window) {
+        let mut announced = BTreeMap::new();
+        for case in self.broker.overdue(now, settings.window).into_iter().take(POST_FINDINGS_MAX) {
             // Without room for an inbox of the supervisor, no agent can be asked.
-            let _ = round.decide(&case);
+            let _ = round.decide(&case, &mut announced);
             let decided = Contention { decided: true, ..Contention::clone(&case) };
             round.out.put(Change::Post(PostChange::PutContention(Arc::new(decided))));
         }
     }
 }
 
-impl Round<'_> {
-    fn decide(&mut self, case: &Contention) -> Result<(), Refusal> {
+/// The announcements of agents, each read once for all cases of one step.
+type AllAnnounced<'a> = BTreeMap<Slug, Option<AnnouncedPlaces<'a>>>;
+
+impl<'a> Round<'a> {
+    fn decide(&mut self, case: &Contention, announced: &mut AllAnnounced<'a>) -> Result<(), Refusal> {
         if !self.state.settings.posts.detector {
             return Ok(());
         }
         let (a, b, file) = (&case.a, &case.b, &case.written);
-        if self.keep_apart(case) {
+        if self.keep_apart(case, announced) {
             let text = format!(
                 "shared file, additive — resolve at merge: {file} is modified by both {a} and {b}, but their declared \
                  regions are disjoint so the edits do not collide in flight"
@@ -320,11 +372,13 @@ impl Round<'_> {
     }
 
     /// Checks whether both agents have announced the parts of the file that they change, and these differ.
-    fn keep_apart(&self, case: &Contention) -> bool {
+    fn keep_apart(&self, case: &Contention, announced: &mut AllAnnounced<'a>) -> bool {
+        let (state, now) = (self.state, self.now);
         let place = PathScope::File(case.file.clone());
-        let parts = |slug: &Slug| {
-            let intent = self.state.broker.print(slug).and_then(|it| it.live(self.now));
-            let file = intent.and_then(|it| it.on(&place)).filter(|it| !it.regions.is_empty());
+        let mut parts = |slug: &Slug| {
+            let read = || state.broker.print(slug).and_then(|it| it.live(now)).map(Announced::places);
+            let places = announced.entry(slug.clone()).or_insert_with(read).as_ref();
+            let file = places.and_then(|it| it.on(&place)).filter(|it| !it.regions.is_empty());
             file.map(|it| it.regions.clone())
         };
         match (parts(&case.a), parts(&case.b)) {

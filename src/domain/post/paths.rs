@@ -4,7 +4,7 @@
 //! meets itself.
 
 use provost_base::RepoPath;
-use provost_base::limits::POST_PATTERN_LEN_MAX;
+use provost_base::limits::{POST_PATTERN_LEN_MAX, POST_WILDCARDS_MAX};
 
 /// The files that a path in a message means.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -21,7 +21,7 @@ impl PathScope {
     /// Reads a place. Surrounding blanks are not part of it.
     pub fn of(text: &str) -> Self {
         let text = text.trim();
-        let pattern = text.len() <= POST_PATTERN_LEN_MAX && text.contains(['*', '?']);
+        let pattern = is_pattern(text);
         let Ok(path) = RepoPath::parse(text) else { return PathScope::File(text.into()) };
         match path.as_str() {
             "" if text.starts_with('.') => PathScope::Folder("".into()),
@@ -65,6 +65,15 @@ impl PathScope {
     }
 }
 
+fn is_pattern(text: &str) -> bool {
+    text.len() <= POST_PATTERN_LEN_MAX && (1..=POST_WILDCARDS_MAX).contains(&wildcards(text))
+}
+
+/// Returns the number of wildcards in a text; `**` is a single one.
+fn wildcards(text: &str) -> usize {
+    text.replace("**", "*").matches(['*', '?']).count()
+}
+
 fn is_below(folder: &str, path: &str) -> bool {
     folder.is_empty() || path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'))
 }
@@ -88,24 +97,27 @@ pub(crate) fn fits(pattern: &str, path: &str) -> bool {
     if !path.starts_with(&pattern[..first]) || !path.ends_with(end) {
         return false;
     }
-    // For each row of the pattern: the ends of the path that its beginning can reach.
+    // For each part of the pattern: the ends of the path that its beginning can reach.
     let mut reach = vec![false; path.len() + 1];
     reach[0] = true;
     let mut next = vec![false; path.len() + 1];
-    let mut at = 0;
-    while at < pattern.len() {
+    let mut rest = pattern;
+    while !rest.is_empty() {
         next.fill(false);
-        let step = match &pattern[at..] {
+        let ends = || (0..=path.len()).filter(|end| reach[*end]);
+        let step = match rest {
             [b'*', b'*', b'/', ..] => {
-                for end in (0..=path.len()).filter(|end| reach[*end]) {
+                for end in ends() {
                     next[end] = true;
-                    let rest = path[end..].iter().enumerate().filter(|(_, byte)| **byte == b'/');
-                    rest.for_each(|(slash, _)| next[end + slash + 1] = true);
+                }
+                if let Some(first) = ends().next() {
+                    let slashes = (first..path.len()).filter(|at| path[*at] == b'/');
+                    slashes.for_each(|slash| next[slash + 1] = true);
                 }
                 3
             }
             [b'*', b'*', ..] => {
-                if let Some(first) = reach.iter().position(|it| *it) {
+                if let Some(first) = ends().next() {
                     next[first..].fill(true);
                 }
                 2
@@ -118,16 +130,22 @@ pub(crate) fn fits(pattern: &str, path: &str) -> bool {
                 }
                 1
             }
-            [wanted, ..] => {
-                for end in (0..path.len()).filter(|end| reach[*end]) {
-                    next[end + 1] = if *wanted == b'?' { path[end] != b'/' } else { path[end] == *wanted };
+            [b'?', ..] => {
+                for end in ends().filter(|end| path.get(*end).is_some_and(|byte| *byte != b'/')) {
+                    next[end + 1] = true;
                 }
                 1
             }
-            [] => break,
+            _ => {
+                let len = rest.iter().position(is_wild).unwrap_or(rest.len());
+                for end in ends().filter(|end| path[*end..].starts_with(&rest[..len])) {
+                    next[end + len] = true;
+                }
+                len
+            }
         };
         std::mem::swap(&mut reach, &mut next);
-        at += step;
+        rest = &rest[step..];
     }
     reach[path.len()]
 }

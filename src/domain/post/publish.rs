@@ -16,8 +16,8 @@ use crate::command::{
 use crate::conflict::plan;
 use crate::{Change, EventKind, Outbox, Principal, Proof, Refusal, Scope, Share, State, Title};
 use provost_base::limits::{
-    PARKED_AGENTS_MAX, PARKED_PER_AGENT_MAX, POST_AGENTS_MAX, POST_AGENTS_OF_ONE_MAX, QUESTION_SHOWN_MAX,
-    QUESTIONS_MAX, ROSTER_TEXT_MAX,
+    PARKED_AGENTS_MAX, PARKED_PER_AGENT_MAX, POST_AGENTS_MAX, POST_AGENTS_OF_ONE_MAX, POST_WIDE_OF_ONE_MAX,
+    QUESTION_SHOWN_MAX, QUESTIONS_MAX, ROSTER_TEXT_MAX,
 };
 use provost_base::{AgentId, Digest, EventSeq, PostSeq, Slug, Timestamp, Ttl};
 
@@ -242,9 +242,15 @@ impl<'a> Round<'a> {
     /// Puts a working set in force, and ends the cases of contention that are over with it.
     pub(super) fn stepped(&mut self, print: WorkingSet) {
         let files = print.files();
+        let wide: Vec<&PathScope> = files.keys().filter(|it| it.file().is_none()).collect();
         for case in self.state.broker.standoffs_of(&print.slug) {
             let place = PathScope::of(&case.file);
-            if !files.keys().any(|it| it.meets(&place)) {
+            // A single file is looked up: an agent may have a thousand cases and as many files.
+            let goes_on = match place.file() {
+                Some(_) => files.contains_key(&place) || wide.iter().any(|it| it.meets(&place)),
+                None => files.keys().any(|it| it.meets(&place)),
+            };
+            if !goes_on {
                 self.out.put(Change::Post(PostChange::DropContention(case.clone())));
             }
         }
@@ -288,7 +294,13 @@ impl State {
             let slug = of(post.sender());
             let before = self.broker.print(&slug).map(|it| WorkingSet::clone(it));
             let before = before.unwrap_or_else(|| WorkingSet::new(slug));
-            let after = before.after(now, n, post, verb.source);
+            let room = match share_of(who) {
+                Some(share) => {
+                    POST_WIDE_OF_ONE_MAX.saturating_sub(self.broker.wide_beside(&before.slug, &share))
+                }
+                None => POST_WIDE_OF_ONE_MAX,
+            };
+            let after = before.after(now, n, (post, verb.source), room);
             if matches!(post, Post::Intent { .. }) {
                 round.meet(&Title::Plan(after.slug.clone()), &plan(&after))?;
             }

@@ -49,9 +49,39 @@ pub struct Announced {
 }
 
 impl Announced {
-    /// Returns the entry for one file, if the announcement covers it.
-    pub(super) fn on(&self, file: &PathScope) -> Option<&IntendedFile> {
-        self.files.iter().find(|it| PathScope::of(&it.path).meets(file))
+    /// Returns the announced files, ready for a look at many places.
+    pub(super) fn places(&self) -> AnnouncedPlaces<'_> {
+        let mut places = AnnouncedPlaces { files: BTreeMap::new(), wide: Vec::new() };
+        for (at, file) in self.files.iter().enumerate() {
+            match PathScope::of(&file.path) {
+                place @ PathScope::File(_) => drop(places.files.entry(place).or_insert((at, file))),
+                place => places.wide.push((at, place, file)),
+            }
+        }
+        places
+    }
+}
+
+/// The files of an announcement by their places. A post names a thousand files, and an announcement as many: each
+/// file is read once, and not once for each of the others, since no other command is carried out meanwhile.
+pub(super) struct AnnouncedPlaces<'a> {
+    /// Single files, with their positions in the announcement.
+    files: BTreeMap<PathScope, (usize, &'a IntendedFile)>,
+    /// Folders and patterns, of which there are few ([`POST_WIDE_MAX`]).
+    wide: Vec<(usize, PathScope, &'a IntendedFile)>,
+}
+
+impl<'a> AnnouncedPlaces<'a> {
+    /// Returns the first entry of the announcement that covers the place, if one does.
+    pub(super) fn on(&self, place: &PathScope) -> Option<&'a IntendedFile> {
+        let wide = self.wide.iter().find(|(_, it, _)| it.meets(place)).map(|(at, _, file)| (*at, *file));
+        let single = match place.file() {
+            Some(_) => self.files.get(place).copied(),
+            None => {
+                self.files.iter().filter(|(it, _)| it.meets(place)).map(|(_, it)| *it).min_by_key(|it| it.0)
+            }
+        };
+        wide.into_iter().chain(single).min_by_key(|it| it.0).map(|it| it.1)
     }
 }
 
@@ -79,8 +109,16 @@ impl WorkingSet {
         all.map(|it| (PathScope::of(it), it.trim())).collect()
     }
 
-    /// Returns the working set after one of the agent's own posts.
-    pub(super) fn after(&self, now: Timestamp, n: PostSeq, post: &Post, source: Source) -> Self {
+    /// Returns the working set after one of the agent's own posts; the folders and patterns of a list are compared as far
+    /// as there is `room` for them.
+    pub(super) fn after(
+        &self,
+        now: Timestamp,
+        n: PostSeq,
+        (post, source): (&Post, Source),
+        room: usize,
+    ) -> Self {
+        let kept = |files: &[Box<str>]| kept(files, room);
         let mut next = self.clone();
         match post {
             // Another program's report about the agent does not concern its files.
@@ -95,19 +133,24 @@ impl WorkingSet {
             Post::Artifact { files, status, .. } => {
                 next.said.clear();
                 if &**status == "committed" {
-                    next.commit(files);
+                    next.commit(kept(files), files);
                 } else {
                     next.left = kept(files);
                 }
             }
-            Post::Intent { files, valid_s, summary, .. } => next.announce(now, n, files, summary, *valid_s),
+            Post::Intent { files, valid_s, summary, .. } => {
+                let mut bounds = Bounds::new(room);
+                let compared = files.iter().filter(|it| bounds.has_room_for(&it.path));
+                let files = compared.take(POST_FILES_MAX).map(bounded).collect();
+                next.announce(now, n, files, (summary, *valid_s));
+            }
             _ => {}
         }
         next
     }
 
     /// Removes committed files, which are no longer being changed, and no longer intended.
-    fn commit(&mut self, files: &[Box<str>]) {
+    fn commit(&mut self, kept: Vec<Box<str>>, files: &[Box<str>]) {
         let places: BTreeSet<PathScope> = files.iter().map(|it| PathScope::of(it)).collect();
         self.seen.retain(|it| !places.contains(&PathScope::of(it)));
         if let Some(intent) = &mut self.intent {
@@ -115,18 +158,21 @@ impl WorkingSet {
         }
         self.intent.take_if(|it| it.files.is_empty());
         let known: BTreeSet<PathScope> = self.left.iter().map(|it| PathScope::of(it)).collect();
-        let new = kept(files).into_iter().filter(|it| !known.contains(&PathScope::of(it)));
+        let new = kept.into_iter().filter(|it| !known.contains(&PathScope::of(it)));
         self.left.extend(new);
         let excess = self.left.len().saturating_sub(POST_FILES_MAX);
         self.left.drain(..excess);
     }
 
-    fn announce(&mut self, now: Timestamp, n: PostSeq, files: &[IntendedFile], summary: &str, valid_s: u64) {
+    fn announce(
+        &mut self,
+        now: Timestamp,
+        n: PostSeq,
+        files: Vec<IntendedFile>,
+        (summary, valid_s): (&str, u64),
+    ) {
         let ms = i64::try_from(valid_s.saturating_mul(1000)).unwrap_or(i64::MAX);
         let until = Timestamp(now.0.saturating_add(ms));
-        let mut bounds = Bounds::default();
-        let compared = files.iter().filter(|it| bounds.has_room_for(&it.path));
-        let files: Vec<IntendedFile> = compared.take(POST_FILES_MAX).map(bounded).collect();
         match self.intent.as_mut().filter(|it| now < it.until && it.files == files) {
             Some(same) => (same.until, same.summary) = (until, summary.into()),
             None => {
@@ -142,25 +188,30 @@ impl WorkingSet {
     }
 }
 
-fn kept(files: &[Box<str>]) -> Vec<Box<str>> {
-    let mut bounds = Bounds::default();
+fn kept(files: &[Box<str>], room: usize) -> Vec<Box<str>> {
+    let mut bounds = Bounds::new(room);
     files.iter().filter(|it| bounds.has_room_for(it)).take(POST_FILES_MAX).cloned().collect()
 }
 
 /// The bounds of a list that is compared: it leaves out paths that no file can have, and all but a few that mean
 /// many files.
-#[derive(Default)]
 struct Bounds {
     wide: usize,
+    most: usize,
 }
 
 impl Bounds {
+    fn new(room: usize) -> Self {
+        Self { wide: 0, most: room.min(POST_WIDE_MAX) }
+    }
+
     fn has_room_for(&mut self, path: &str) -> bool {
         if path.len() > PATH_LEN_MAX {
             return false;
         }
-        self.wide += usize::from(PathScope::of(path).file().is_none());
-        PathScope::of(path).file().is_some() || self.wide <= POST_WIDE_MAX
+        let is_wide = PathScope::of(path).file().is_none();
+        self.wide += usize::from(is_wide);
+        !is_wide || self.wide <= self.most
     }
 }
 

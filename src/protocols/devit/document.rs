@@ -307,6 +307,6 @@ async fn delegate(talk: &Talk, who: &Principal, params: &str) -> Result<Value, D
     let payload = json!({ "task": task, "return_to": return_to }).to_string();
     let parsed: wire::Delegate = wire::payload(&payload)?;
     let payload = Json::parse(&payload).map_err(|err| DevitError::invalid(format!("params: {err}")))?;
-    let verb = map::order(map::task_id(&id)?, worker, parsed, payload)?;
+    let verb = map::order(map::new_task_id(&id)?, worker, parsed, payload)?;
     talk.door.delegated(who, verb).await
 }

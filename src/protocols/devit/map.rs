@@ -68,6 +68,10 @@ pub(super) fn task_id(name: &str) -> Result<TaskId, DevitError> {
     TaskId::parse(name).map_err(|err| DevitError::invalid(format!("task id {err}")))
 }
 
+pub(super) fn new_task_id(name: &str) -> Result<TaskId, DevitError> {
+    TaskId::chosen(name).map_err(|err| DevitError::invalid(format!("task id {err}")))
+}
+
 pub(super) fn register(payload: wire::Register, peer_pid: Option<u32>) -> Register {
     let caps = payload.caps.into_iter().map(Into::into).collect();
     Register { caps, pid: payload.pid, peer_pid, version: text(payload.version) }
@@ -77,7 +81,7 @@ pub(super) fn register(payload: wire::Register, peer_pid: Option<u32>) -> Regist
 pub(super) fn delegate(msg_id: &str, to: &str, raw: &str) -> Result<Delegate, DevitError> {
     let payload: wire::Delegate = wire::payload(raw)?;
     let json = Json::parse(raw).map_err(|err| DevitError::invalid(format!("payload: {err}")))?;
-    order(task_id(msg_id)?, agent(to, "worker")?, payload, json)
+    order(new_task_id(msg_id)?, agent(to, "worker")?, payload, json)
 }
 
 pub(super) fn order(
@@ -94,7 +98,7 @@ pub(super) fn order(
     let command = order.command.as_ref().map(|it| it.as_str().map_or_else(|| it.to_string(), str::to_owned));
     let goal = text(order.goal).unwrap_or_else(|| format!("Task {task} delegated").into());
     let timeout = Ttl::seconds_clamped(if seconds == 0 { DELEGATION_TIMEOUT_S } else { seconds });
-    Ok(Delegate {
+    let delegation = Delegate {
         return_to,
         tool: Tool {
             name: text(order.action).unwrap_or_else(|| "unknown".into()),
@@ -119,7 +123,8 @@ pub(super) fn order(
         format: text(order.format),
         payload: json,
         ..Delegate::of(task, goal, worker, timeout)
-    })
+    };
+    delegation.checked().map_err(|err| DevitError::invalid(err.to_string()))
 }
 
 /// The request of a NOTIFY.

@@ -23,7 +23,7 @@ impl Devit {
     /// Handles the signed form: the message's id is the task's, as for a delegation.
     pub(super) async fn screenshot(&self, who: &Principal, msg_id: &str) -> Result<Pictured, DevitError> {
         let until = Instant::now() + HOLD;
-        let task = map::task_id(msg_id)?;
+        let task = map::new_task_id(msg_id)?;
         let answer = self.0.provost.screenshot(who, task.clone(), until).await;
         match answer.map_err(|refusal| self.fault(refusal))? {
             Answer::Done(Screenshot { task, mail }) => told(&task, mail),

@@ -215,8 +215,8 @@ pub(super) fn delegate(it: wire::Delegate) -> Result<Delegate, OwnError> {
     if let Some(return_to) = &return_to {
         payload["return_to"] = json!(return_to);
     }
-    Ok(Delegate {
-        task: task_id(&id)?,
+    let delegation = Delegate {
+        task: queue::new_task(&id)?,
         goal,
         worker: agent(&it.worker, "worker")?,
         return_to: return_to.map(|it| agent(&it, "return_to")).transpose()?,
@@ -233,12 +233,13 @@ pub(super) fn delegate(it: wire::Delegate) -> Result<Delegate, OwnError> {
         continues: talk::continued(it.continues.as_deref())?,
         placement,
         trace: it.traceparent.as_deref().and_then(|it| TraceContext::parse(it).ok()).map(Box::new),
-    })
+    };
+    delegation.checked().map_err(|err| OwnError::invalid(err.to_string()))
 }
 
 pub(super) fn screenshot(it: wire::Screenshot) -> Result<TakeScreenshot, OwnError> {
     let id = it.task.unwrap_or_else(|| uuid::Uuid::new_v4().to_string());
-    Ok(TakeScreenshot { task: task_id(&id)? })
+    Ok(TakeScreenshot { task: queue::new_task(&id)? })
 }
 
 pub(super) fn cancel(it: wire::Cancel) -> Result<CancelTask, OwnError> {

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::support::World;
+use crate::support::source::project_root;
 
 /// Runs a command with `--json`; its exit code and what it said, wherever it said it.
 fn ask(world: &World, line: &str) -> (i32, Value) {
@@ -93,4 +94,31 @@ fn what_goes_wrong_is_told_a_program_in_json_too() {
         assert_eq!((code, &said["exit_code"]), (expected, &json!(expected)), "{line}: {said}");
         assert!(said["error"].as_str().is_some() && said.to_string().contains(word), "{line}: {said}");
     }
+}
+
+#[test]
+fn the_help_has_every_exit_code_that_commands_end_with() {
+    let world = World::new();
+    let output = world.command(&["--help"]).output().unwrap();
+    let help = String::from_utf8(output.stdout).unwrap();
+    let (_, table) = help.split_once("Exit codes:").unwrap();
+    let words: Vec<&str> = table.split_whitespace().collect();
+    let source = std::fs::read_to_string(project_root().join("src/cli/cli_error.rs")).unwrap();
+    let codes =
+        source.lines().filter_map(|line| line.strip_prefix("pub(super) const ")?.split_once(": u8 = "));
+    let codes: Vec<&str> = codes.filter_map(|(_, code)| code.strip_suffix(';')).collect();
+    assert!(codes.len() >= 12, "{codes:?}");
+    for code in codes {
+        assert!(words.contains(&code), "{code} is not in the table: {table}");
+    }
+}
+
+#[test]
+fn what_is_wrong_in_a_file_of_settings_is_a_sentence_of_its_own() {
+    let world = World::new();
+    world.configure("[screenshot] # text\nenabled = true one\n");
+    let output = world.command(&["up"]).output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("is not valid TOML: ") && said.contains(". Correct it, or remove it"), "{said}");
 }

@@ -1,12 +1,12 @@
 //! Messages between agents and the conflicts that come of them, as scripts over the core.
 
 use provost::base::limits::{
-    PARKED_AGENTS_MAX, POST_AGENTS_MAX, POST_AGENTS_OF_ONE_MAX, POST_FILES_MAX, POST_REGIONS_MAX,
-    POST_WIDE_MAX, ROSTER_TEXT_MAX,
+    PARKED_AGENTS_MAX, POST_AGENTS_MAX, POST_AGENTS_OF_ONE_MAX, POST_FILES_MAX, POST_FINDINGS_MAX,
+    POST_REGIONS_MAX, POST_WIDE_MAX, POST_WIDE_OF_ONE_MAX, POST_WILDCARDS_MAX, ROSTER_TEXT_MAX,
 };
 use provost::base::{AgentId, PostSeq, Slug, Ttl};
 use provost::domain::command::{AddressAgent, Publish, Published};
-use provost::domain::post::{IntendedFile, Post, Region, Source, slug, slug_of_branch};
+use provost::domain::post::{IntendedFile, PathScope, Post, Region, Source, slug, slug_of_branch};
 use provost::domain::{
     Answer, Change, Command, Door, Event, EventKind, PostChange, Principal, Proof, Refusal, Reply, Scope,
 };
@@ -502,6 +502,59 @@ fn what_is_said_without_end_is_delivered_and_compared_in_part() {
     let row = it.row.as_ref().unwrap();
     for text in [&row.label, row.phase.as_ref().unwrap(), it.cli.as_ref().unwrap()] {
         assert!(text.len() <= ROSTER_TEXT_MAX);
+    }
+}
+
+#[test]
+fn patterns_of_invented_names_are_compared_as_far_as_those_of_a_few_agents() {
+    let mut s = crew();
+    let patterns: Vec<String> = (0..POST_WIDE_MAX).map(|n| format!("src/**/*{n}.rs")).collect();
+    let listed: Vec<(&str, &[Region])> = patterns.iter().map(|it| (it.as_str(), &[] as &[Region])).collect();
+    let announced = |s: &Crew, name: &str| {
+        let print = s.script.core.state().broker.print(&slug(name)).cloned();
+        print.and_then(|it| it.intent.as_ref().map(|it| it.files.len())).unwrap_or_default()
+    };
+    for n in 0..20 {
+        let name = format!("feat-{n}");
+        let post = intent(&name, &listed);
+        s.say(&from_tree(who(&name), 1), Publish { post, source: Source::Client }).unwrap();
+    }
+    let all: usize = (0..20).map(|n| announced(&s, &format!("feat-{n}"))).sum();
+    assert_eq!(all, POST_WIDE_OF_ONE_MAX);
+    // It is nothing to an agent of another tree, and what names single files is compared as before.
+    let post = intent("feat-other", &listed);
+    s.say(&from_tree(who("feat-other"), 2), Publish { post, source: Source::Client }).unwrap();
+    assert_eq!(announced(&s, "feat-other"), POST_WIDE_MAX);
+    let post = intent("feat-19", &[("src/a.rs", &[])]);
+    s.say(&from_tree(who("feat-19"), 1), Publish { post, source: Source::Client }).unwrap();
+    assert_eq!(announced(&s, "feat-19"), 1);
+    // With more wildcards than that a text is the name of a file.
+    let many = "*a".repeat(POST_WILDCARDS_MAX + 1);
+    assert!(PathScope::of(&many).file().is_some() && PathScope::of(&many[2..]).file().is_none());
+    assert!(PathScope::of(&"**/".repeat(POST_WILDCARDS_MAX)).file().is_none());
+}
+
+#[test]
+fn a_report_that_meets_thousands_of_others_is_told_of_them_bit_by_bit() {
+    let mut s = crew();
+    let files: Vec<String> = (0..POST_FINDINGS_MAX + 50).map(|n| format!("src/{n}.rs")).collect();
+    let files: Vec<&str> = files.iter().map(String::as_str).collect();
+    // Of files that both change.
+    publish(&mut s, status("feat-aa", "working", &files));
+    publish(&mut s, status("feat-bb", "working", &files));
+    assert_eq!(told(&s, "feat-bb").len(), POST_FINDINGS_MAX);
+    publish(&mut s, status("feat-bb", "working", &files));
+    publish(&mut s, status("feat-bb", "working", &files));
+    assert_eq!((told(&s, "feat-bb").len(), told(&s, "feat-aa").len()), (files.len(), files.len()));
+    // Of files that one has announced, and another one changes.
+    let listed: Vec<(&str, &[Region])> = files.iter().map(|it| (*it, &[] as &[Region])).collect();
+    publish(&mut s, status("feat-aa", "idle", &[]));
+    publish(&mut s, status("feat-bb", "idle", &[]));
+    publish(&mut s, intent("feat-aa", &listed));
+    let before = told(&s, "feat-bb").len();
+    for after in [POST_FINDINGS_MAX, files.len(), files.len()] {
+        publish(&mut s, status("feat-bb", "working", &files));
+        assert_eq!(told(&s, "feat-bb").len() - before, after);
     }
 }
 

@@ -34,6 +34,8 @@ mod shares_of_hosts;
 mod table;
 mod tokens;
 mod transport;
+#[cfg(unix)]
+mod unclear;
 #[cfg(target_os = "linux")]
 mod web;
 mod wit;

@@ -477,3 +477,20 @@ fn secrets_are_added_listed_and_removed_and_nonsense_changes_nothing() {
     let listed = world.command(&["secret", "list", "--json"]).output().unwrap().stdout;
     assert_eq!(String::from_utf8_lossy(&listed).trim(), "[]");
 }
+
+#[test]
+fn the_kernels_lists_of_the_users_keys_are_empty_in_a_jail() {
+    let lists = ["/proc/keys", "/proc/key-users"];
+    assert!(
+        lists.iter().any(|it| std::fs::read(it).is_ok_and(|it| !it.is_empty())),
+        "there is nothing to hide"
+    );
+    let world = World::new();
+    let daemon = world.start();
+    let client = world.client(&daemon, "orch:a");
+    let (task, reply) =
+        client.delegate("shell", "cat /proc/keys /proc/key-users && echo read", json!({ "timeout": 60 }));
+    reply.ack();
+    let result = client.result_of(&task);
+    assert_eq!(result["artifacts"]["details"]["stdout"], "read\n", "{result}");
+}

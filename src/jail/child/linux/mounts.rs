@@ -28,6 +28,9 @@ const DEVICES: [&str; 6] = ["null", "zero", "full", "random", "urandom", "tty"];
 /// Parts of `/proc` that belong to the whole host.
 const PROC_READ_ONLY: [&str; 8] = ["sys", "irq", "bus", "fs", "sysrq-trigger", "acpi", "scsi", "driver"];
 
+/// Lists in `/proc` of what the kernel keeps for a user, and not for a namespace: the names of the user's keys.
+const PROC_EMPTY: [&str; 2] = ["keys", "key-users"];
+
 /// The place of temporary files while the root is built: over a directory of the old root, whose devices have been
 /// cloned by then, so that it goes away together with the old root.
 const SCRATCH: &str = "/dev";
@@ -270,6 +273,18 @@ fn proc(plan: &Plan) -> io::Result<()> {
                 let part = sys::clone_mount(&found)?;
                 sys::restrict_mount(&part, RDONLY | NOSUID | NODEV | NOEXEC, true)?;
                 sys::attach_mount(&part, &found).map_err(about(&path))?;
+            }
+            Err(e) if e.kind() == io::ErrorKind::NotFound => {}
+            Err(e) => return Err(about(&path)(e)),
+        }
+    }
+    for name in PROC_EMPTY {
+        let path = Path::new("proc").join(name);
+        match open(&path) {
+            Ok(found) => {
+                let blank = sys::clone_mount(open(&Path::new(SCRATCH).join("blank"))?)?;
+                sys::restrict_mount(&blank, RDONLY | NOSUID | NODEV | NOEXEC, true)?;
+                sys::attach_mount(&blank, &found).map_err(about(&path))?;
             }
             Err(e) if e.kind() == io::ErrorKind::NotFound => {}
             Err(e) => return Err(about(&path)(e)),

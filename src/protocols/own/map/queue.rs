@@ -7,6 +7,11 @@ use provost_base::{ApprovalId, TaskId};
 use provost_domain::command::Status;
 use provost_domain::{Delegate, Denial, Placement, Priority, Task, TaskState};
 
+/// Reads the id that the asker of a new task chooses.
+pub(super) fn new_task(id: &str) -> Result<TaskId, OwnError> {
+    TaskId::chosen(id).map_err(|err| OwnError::invalid(format!("task {err}")))
+}
+
 /// Reads the priority, pool and host of a delegation; `None` if it names none.
 pub(super) fn placement(asked: &wire::Delegate) -> Result<Option<Box<Placement>>, OwnError> {
     let priority = match asked.priority.as_deref().map(str::trim).filter(|it| !it.is_empty()) {

@@ -26,6 +26,8 @@ fn a_write_that_is_not_understood_is_refused_and_holds_nobody_up() {
         *told.pointer_mut(pointer).unwrap() = to;
         told.to_string().into_bytes()
     };
+    let twice =
+        told.to_string().replacen("\"file_path\":", "\"file_path\":\"src/free.ts\",\"file_path\":", 1);
     let huge = changed("/tool_input/new_string", json!("x".repeat(17 << 20)));
     let deep = format!("{}1{}", "[".repeat(100_000), "]".repeat(100_000));
     let odd = [
@@ -35,6 +37,7 @@ fn a_write_that_is_not_understood_is_refused_and_holds_nobody_up() {
         b"{}".to_vec(),
         b"\xff\xfe".to_vec(),
         deep.into_bytes(),
+        twice.into_bytes(),
         changed("/tool_name", json!(7)),
         changed("/tool_input", json!("text")),
         changed("/tool_input", json!(null)),

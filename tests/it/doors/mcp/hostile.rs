@@ -156,6 +156,26 @@ fn what_is_no_message_is_answered_where_somebody_waits_and_the_next_one_is_read(
             let said = answer(line);
             assert_eq!((&said["error"]["code"], &said["id"]), (&json!(-32_600), &id), "{line}: {said}");
         }
+        // Of a member that is there twice, the host may have judged the other one.
+        for (line, member) in [
+            (
+                r#"{"jsonrpc":"2.0","id":11,"method":"tools/call","params":{"name":"lock_acquire","arguments":{"symbol":"@a:one","symbol":"@a:two"}}}"#,
+                "symbol",
+            ),
+            (
+                r#"{"jsonrpc":"2.0","id":11,"method":"tools/call","params":{"name":"delegate","arguments":{"goal":"true","worker":"shell","task":{"x":[{"y":1,"\u0079":2}]}}}}"#,
+                "y",
+            ),
+        ] {
+            let said = answer(line);
+            assert_eq!(
+                (&said["error"]["code"], &said["id"]),
+                (&json!(-32_600), &json!(11)),
+                "{line}: {said}"
+            );
+            let why = said["error"]["message"].as_str().unwrap();
+            assert!(why.contains(&format!("`{member}` is there twice")), "{line}: {said}");
+        }
         // Nobody waits for an answer to these.
         for line in [
             "",
@@ -335,6 +355,9 @@ fn megabytes_over_http_are_refused_in_words_and_the_next_request_is_answered() {
         let said = say(body.as_bytes());
         assert!(said.starts_with(&format!("HTTP/1.1 {status}")), "{body}: {said}");
     }
+    let twice = r#"{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"lock_acquire","arguments":{"symbol":"@a:b","symbol":"@c:d"}}}"#;
+    let said = say(twice.as_bytes());
+    assert!(said.starts_with("HTTP/1.1 400") && said.contains("`symbol` is there twice"), "{said}");
     let unknown = json!({ "jsonrpc": "2.0", "id": 4, "method": "tools/call", "params": { "name": 5 } });
     let said = say(unknown.to_string().as_bytes());
     assert!(said.contains("-32602") && said.contains("\"id\":4"), "{said}");
