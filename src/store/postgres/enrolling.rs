@@ -1,8 +1,8 @@
 //! The identity of hosts: how a host is enrolled with its key, and which of the database's rows about hosts count.
 //!
 //! A row counts if it is sealed with the journal's key and vouched for: the first host needs no voucher, hosts from before
-//! there were keys have the migration, and each further one has the invitation of a host that took part then. Who was removed is
-//! in no row: the journal alone says it, in events that stay and that a host has signed where they are.
+//! there were keys have the migration, and each further one has the invitation of a host that took part then. No row says
+//! that a host was removed: the journal alone says it, in events that stay and that a host has signed at their places.
 
 use std::collections::BTreeMap;
 
@@ -192,7 +192,7 @@ impl PostgresStore {
 }
 
 impl HostKeys {
-    /// Takes over what the database says of hosts that are not known, as far as it is vouched for, and from the journal who was removed.
+    /// Takes over what the database says of hosts that are not known, as far as it is vouched for, and from the journal which hosts were removed.
     ///
     /// # Errors
     /// When the database does not answer, and [`StoreError::BrokenLog`] where the text of a removal was taken away.
@@ -235,7 +235,7 @@ impl HostKeys {
         let before = self.known.hosts.clone();
         let learned = self.members_after(key, rows, (&before, removals));
         if learned.is_err() {
-            // Who was let in on the way is not kept.
+            // Hosts that were let in on the way are not kept.
             self.known.hosts = before;
         }
         learned
