@@ -35,7 +35,7 @@ pub struct Artifacts {
     keeping: Keeping,
     /// The place where runs of other hosts leave their results.
     shared: Option<SharedArtifacts>,
-    /// Whoever brings a result here has the folder for itself meanwhile.
+    /// The lock of the reader that brings a result here.
     fetching: Arc<Mutex<()>>,
 }
 

@@ -1,13 +1,14 @@
 //! The identity of hosts: how a host is enrolled with its key, and which of the database's rows about hosts count.
 //!
 //! A row counts if it is sealed with the journal's key and vouched for: the first host needs no voucher, hosts from before
-//! there were keys have the migration, and each further one has the invitation of a host that took part then. Who was removed is
-//! in no row: the journal alone says it, in events that stay and that a host has signed where they are.
+//! there were keys have the migration, and each further one has the invitation of a host that took part then. No row says
+//! that a host was removed: the journal alone says it, in events that stay and that a host has signed at their places.
 
 use std::collections::BTreeMap;
 
 use tokio_postgres::Row;
 
+use super::hosts::MACHINE_SIGNS_MAX;
 use super::session::{Session, Step};
 use super::signing::{HostKeys, Removal, removals};
 use super::start::REMOVED;
@@ -16,7 +17,7 @@ use crate::codec::{int, nat, parse, text};
 use crate::host_keys::{self, At, Enrolled, HostKey, KnownHost, Signer};
 use crate::journal::Key;
 use crate::{HostState, StoreError};
-use provost_base::{Digest, EntryNo, EventSeq, HostId, HostRole};
+use provost_base::{Digest, EntryNo, EventSeq, HostId, HostRole, visible_name};
 
 /// The kinds of rows of `host_key`, in their column `what`.
 const FIRST: &str = "first";
@@ -31,7 +32,8 @@ const ROWS: &str = "select k.host, k.what, k.body, k.n, k.event, coalesce(h.name
         exists (select from provost.host_before b where b.repo = k.repo and b.host = k.host),
         (select min(s.event) from provost.signature s join provost.event e on e.repo = s.repo and e.seq = s.event
             where s.repo = k.repo and s.host = k.host and e.seq > $2 and e.body is not null and e.body::json ->> 'host' = s.host)
-    from provost.host_key k left join provost.host h on h.repo = k.repo and h.id = k.host where k.repo = $1 and k.what <> 'gone'";
+    from provost.host_key k left join provost.host h on h.repo = k.repo and h.id = k.host where k.repo = $1 and k.what <> 'gone'
+        and length(k.body) <= 8192 and k.n >= 0 and k.event >= 0";
 
 /// A row that says who a host is.
 pub(super) struct Told {
@@ -47,19 +49,21 @@ pub(super) struct Told {
 }
 
 impl Told {
-    fn read(row: &Row) -> Result<Self, StoreError> {
+    /// Reads a row; `None` where it names no host, as any login can write one.
+    fn read(row: &Row) -> Result<Option<Self>, StoreError> {
         let word = |at: usize| row.try_get::<_, String>(at).map_err(unreadable);
         let number = |at: usize| -> Result<u64, StoreError> { nat(row.try_get(at).map_err(unreadable)?) };
         let first: Option<i64> = row.try_get(7).map_err(unreadable)?;
-        Ok(Self {
-            host: word(0)?.parse().map_err(StoreError::damaged)?,
+        let Ok(host) = word(0)?.parse() else { return Ok(None) };
+        Ok(Some(Self {
+            host,
             what: word(1)?,
             body: word(2)?,
             at: At { n: EntryNo(number(3)?), event: EventSeq(number(4)?) },
-            machine: word(5)?,
+            machine: visible_name(&word(5)?, MACHINE_SIGNS_MAX),
             was_before: row.try_get(6).map_err(unreadable)?,
             signed_first: first.map(nat).transpose()?.map(EventSeq),
-        })
+        }))
     }
 }
 
@@ -188,7 +192,7 @@ impl PostgresStore {
 }
 
 impl HostKeys {
-    /// Takes over what the database says of hosts that are not known, as far as it is vouched for, and from the journal who was removed.
+    /// Takes over what the database says of hosts that are not known, as far as it is vouched for, and from the journal which hosts were removed.
     ///
     /// # Errors
     /// When the database does not answer, and [`StoreError::BrokenLog`] where the text of a removal was taken away.
@@ -210,7 +214,8 @@ impl HostKeys {
         }
         let step = Step::new(ROWS).with(repo).with(int(self.known.checked.event.0)?);
         let rows = session.rows(step)?;
-        let mut rows = rows.iter().map(Told::read).collect::<Result<Vec<_>, _>>()?;
+        let mut rows =
+            rows.iter().filter_map(|it| Told::read(it).transpose()).collect::<Result<Vec<_>, _>>()?;
         for it in &rows {
             self.machines.insert(it.host, it.machine.clone());
         }
@@ -230,7 +235,7 @@ impl HostKeys {
         let before = self.known.hosts.clone();
         let learned = self.members_after(key, rows, (&before, removals));
         if learned.is_err() {
-            // Who was let in on the way is not kept.
+            // Hosts that were let in on the way are not kept.
             self.known.hosts = before;
         }
         learned

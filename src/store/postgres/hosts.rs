@@ -13,13 +13,16 @@ use crate::database::IN_DATABASE;
 use crate::journal::Key;
 use crate::key_file::open_key;
 use crate::{Database, HostRow, HostState, Joined, StoreError, TakenOut, files};
-use provost_base::HostId;
 use provost_base::limits::HOSTS_MAX;
+use provost_base::{HostId, visible_name};
 
 const HOSTS: &str = "select h.id, h.inc, h.name, h.version, h.state, h.clean,
         (extract(epoch from clock_timestamp() - h.beat) * 1000)::bigint, greatest(r.n - h.head, 0), lower(h.formats), upper(h.formats) - 1,
         (select body from provost.host_key k where k.repo = h.repo and k.host = h.id and k.what <> 'gone')
     from provost.host h join provost.repo r on r.id = h.repo where r.name = $1 order by h.state = 'removed', h.name, h.id";
+
+/// The most characters of a machine's name or release that are shown.
+pub(super) const MACHINE_SIGNS_MAX: usize = 80;
 
 /// All hosts of the repository, removed ones last.
 ///
@@ -55,6 +58,8 @@ fn rows(session: &mut Session, name: &str) -> Result<Vec<HostRow>, StoreError> {
     let rows = session.rows(Step::new(HOSTS).with(name.to_owned()))?;
     let row = |row: &tokio_postgres::Row| {
         let text = |at: usize| row.try_get::<_, String>(at).map_err(unreadable);
+        // Each login can write there, and people read it at a terminal.
+        let shown = |at: usize| text(at).map(|it| visible_name(&it, MACHINE_SIGNS_MAX));
         let number = |at: usize| row.try_get::<_, i64>(at).map_err(unreadable);
         let format = |at: usize| -> Result<u32, StoreError> {
             u32::try_from(row.try_get::<_, i32>(at).map_err(unreadable)?).map_err(StoreError::damaged)
@@ -67,8 +72,8 @@ fn rows(session: &mut Session, name: &str) -> Result<Vec<HostRow>, StoreError> {
                 host: text(0)?.parse().map_err(StoreError::damaged)?,
                 incarnation: nat(number(1)?)?,
             },
-            name: text(2)?,
-            version: text(3)?,
+            name: shown(2)?,
+            version: shown(3)?,
             state,
             is_stopped: state == HostState::Down && clean,
             silent_ms: nat(number(6)?.max(0))?,

@@ -15,6 +15,7 @@ use std::time::Duration;
 use tokio_postgres::Row;
 
 use super::gaps::{self, gaps};
+use super::hosts::MACHINE_SIGNS_MAX;
 use super::load::{self, HEAD, Head};
 use super::remembered::Remembered;
 use super::session::{Place, Purpose, Session, Step, must_be_its_own};
@@ -27,7 +28,7 @@ use crate::moving::{BYTES_AT_ONCE, Cell, FACTS, Kind, NOT_MOVED, ROWS_AT_ONCE, T
 use crate::sqlite::{Arriving, Leaving};
 use crate::{DATABASE, Database, ENTRY_FORMAT, IN_DATABASE, Options, Store as _, StoreError, Verdict};
 use provost_base::limits::LONG_STATEMENT_MS_MAX;
-use provost_base::{Digest, HostId, Timestamp};
+use provost_base::{Digest, HostId, Timestamp, visible_name};
 use provost_domain::{Settings, provost};
 
 /// The name of the fact that a repository's state has left the database; its value is the host whose folder has the state.
@@ -446,7 +447,11 @@ fn fetch_all(
     if let Some(other) = others.first() {
         let name: String = other.try_get(0).map_err(unreadable)?;
         return Err(StoreError::Database(
-            format!("the host {name} works on this repository, too, and has to be removed first").into(),
+            format!(
+                "the host {} works on this repository, too, and has to be removed first",
+                visible_name(&name, MACHINE_SIGNS_MAX)
+            )
+            .into(),
         ));
     }
     if (row.event, row.n) != (store.written.head, int(store.written.entry.n.0)?) {

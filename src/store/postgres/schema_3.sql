@@ -1,6 +1,6 @@
 -- Hosts sign what they write. Rows of these tables are only ever added.
--- Who is a host ('first', 'before', 'invited'), with its key; n and event are where it was said. Who is one no more, the journal
--- says alone: rows of 'gone' count for nothing.
+-- Who is a host ('first', 'before', 'invited'), with its key; n and event are where it was said. The journal alone says which
+-- hosts were removed: rows of 'gone' count for nothing.
 create table provost.host_key (
     repo  int not null references provost.repo,
     host  text not null,
@@ -63,7 +63,7 @@ create or replace function provost.prune_events(of_repo int, after bigint, upto 
         and at < (extract(epoch from clock_timestamp()) * 1000)::bigint - 3600000
     $$;
 
--- Entries of the last ten minutes stay, whoever asks and whatever the table of hosts says that they have read.
+-- Entries of the last ten minutes stay, also where the table of hosts says that all hosts have read them: each login can write there.
 create or replace function provost.cut_log(of_repo int, before bigint, most bigint) returns bigint
     language sql security definer set search_path = pg_catalog, pg_temp
     as $$

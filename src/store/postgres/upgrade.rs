@@ -4,12 +4,12 @@
 use std::path::Path;
 
 use super::address;
-use super::hosts::all_rows;
+use super::hosts::{MACHINE_SIGNS_MAX, all_rows};
 use super::schema;
 use super::session::{Place, Purpose, Session, Step};
 use super::{PostgresStore, entry, unreadable};
 use crate::{Database, HostRow, HostState, StoreError, Upgraded, log};
-use provost_base::DaemonId;
+use provost_base::{DaemonId, visible_name};
 
 /// The version of this release.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -86,7 +86,7 @@ impl PostgresStore {
         let sql = "select version from provost.host where repo = $1 and id = $2";
         let rows = self.session.rows(Step::new(sql).with(self.repo).with(by.host.to_string()))?;
         let version: Option<String> = rows.first().map(|it| it.try_get(0)).transpose().map_err(unreadable)?;
-        Ok(version.map(Into::into))
+        Ok(version.map(|it| visible_name(&it, MACHINE_SIGNS_MAX).into()))
     }
 
     /// Returns a note for a person if the tables were made for a later release: this release continues with them as long as it runs.

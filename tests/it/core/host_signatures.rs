@@ -2,6 +2,7 @@
 //! host that has the journal's key and a login to the database.
 
 mod removed;
+mod rows;
 
 use std::time::Duration;
 

@@ -3,6 +3,8 @@
 
 use std::process::Stdio;
 
+use provost::base::limits::CHANGED_FILES_MAX;
+
 use super::tasks_of_hosts::{ask, builder, delegate, host_of, is, machines, until};
 use crate::support::forger::{hex, signed};
 use crate::support::machines::{Machines, state_dir};
@@ -12,6 +14,9 @@ fn diff(world: &World, id: &str) -> (bool, String) {
     let out = world.command(&["task", "diff", id]).output().unwrap();
     (out.status.success(), String::from_utf8_lossy(&[out.stdout, out.stderr].concat()).into_owned())
 }
+
+/// More files than a result can have.
+const FILES: usize = 2 * CHANGED_FILES_MAX + 100;
 
 /// The most memory that a daemon has had, in KiB.
 fn highest(daemon: &Daemon) -> u64 {
@@ -113,7 +118,23 @@ fn a_result_that_is_too_large_costs_its_reader_no_memory_and_is_refused() {
             hex(&pack)
         ));
     };
-    leave("files", (0..20_000).map(|n| (format!("{n}.base"), &b""[..])).collect());
+    let mut pack = b"provost-artifacts-1\n".to_vec();
+    for n in 0..FILES {
+        let name = format!("{n}.base");
+        pack.extend([&(name.len() as u64).to_be_bytes(), name.as_bytes(), &[0; 8]].concat());
+    }
+    let shelf = machines.sql("select shelf from provost.artifact where task = 'files'");
+    let signature = hex(&signed(b, &secret, &[b"provost-artifacts-v1", shelf.as_bytes(), &pack]));
+    // It is too long for a command line.
+    machines.sql(&format!(
+        "update provost.artifact set seal = decode('{signature}', 'hex'), bytes = convert_to(E'provost-artifacts-1\\n', 'UTF8') || (
+             select string_agg(int8send(length(n || '.base')) || convert_to(n || '.base', 'UTF8') || int8send(0), ''::bytea order by n)
+             from generate_series(0, {FILES} - 1) n) where task = 'files'"
+    ));
+    assert_eq!(
+        machines.sql("select length(bytes) from provost.artifact where task = 'files'"),
+        pack.len().to_string()
+    );
     let (is_shown, said) = diff(a, "files");
     assert!(!is_shown && said.contains("cannot be unpacked"), "{said}");
     for name in ["../../out.base", "/tmp/out", "..", "1.base/x", ""] {

@@ -336,6 +336,21 @@ fn attempts_are_counted_over_machines_and_each_allows_what_its_entry_says() {
 }
 
 #[test]
+fn attempts_are_held_against_the_entry_of_the_machine_that_can_do_the_work() {
+    let with_label = format!("[host]\nlabels = [\"gpu\"]\n{}", builder("retries = 2\nretry_delay = \"1s\""));
+    let (machines, _daemons) = machines([&builder(""), &with_label]);
+    let a = &machines.all[0];
+    // The asker's entry allows none, and its machine lacks the label.
+    let (code, said) = delegate(a, "far", "exit 3", &["--on", "gpu", "--retries", "2"]);
+    assert_eq!(code, 0, "{said}");
+    is(a, "far", "failed");
+    assert_eq!(counted(&machines, "task_started").get("far"), Some(&3));
+    let (code, said) = delegate(a, "near", "exit 3", &["--retries", "2"]);
+    assert!(code != 0 && said.to_string().contains("`retries` of worker builder is 0"), "{said}");
+    machines.check();
+}
+
+#[test]
 fn a_machine_that_is_drained_takes_nothing_more() {
     let (machines, mut daemons) = machines(["", &builder(""), &builder("")]);
     let [a, b, c] = &machines.all[..] else { panic!("three") };

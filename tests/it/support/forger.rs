@@ -192,6 +192,16 @@ impl<'a> Forger<'a> {
         changes: Vec<Change>,
         sign: impl FnOnce(&[u8]) -> Option<Vec<u8>>,
     ) -> Before {
+        self.write_and((named, kinds, changes), sign, "")
+    }
+
+    /// The same, with more statements before the commit.
+    pub(crate) fn write_and(
+        &self,
+        (named, kinds, changes): (HostId, Vec<EventKind>, Vec<Change>),
+        sign: impl FnOnce(&[u8]) -> Option<Vec<u8>>,
+        more: &str,
+    ) -> Before {
         let before = until_some("no daemon writes", || {
             let before = self.before();
             // tidy: sleeps because nothing but two looks tells that no daemon writes
@@ -232,7 +242,7 @@ impl<'a> Forger<'a> {
              {kept};
              update provost.repo set n = {n}, mac = decode('{}', 'hex'), event = {seq}, event_mac = decode('{}', 'hex'),
                  counters = jsonb_set(counters, '{{event}}', '{seq}') where n = {};
-             commit",
+             {more} commit",
             entry.own_n,
             entry.body.replace('\'', "''"),
             hex(entry.mac.as_bytes()),
