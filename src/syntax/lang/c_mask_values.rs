@@ -173,6 +173,11 @@ impl Masking<'_> {
         if STATEMENTS.contains(word) || word.is_empty() {
             return at;
         }
+        // `emit changed(1);` of Qt calls a function.
+        if matches!(word, "emit" | "Q_EMIT") && !self.word(at + 1).is_empty() {
+            self.blank_range(at, at);
+            return at + 1;
+        }
         // A label before the end, or before a condition.
         if self.mark(at + 1) == b':' && self.mark(at + 2) != b':' {
             let (end, next) = (
@@ -222,5 +227,43 @@ impl Masking<'_> {
             self.write(end, b";");
             self.begins = next;
         }
+    }
+
+    /// `{}` as the value of a parameter that is left out is shown as a name, since the grammar knows no braces there.
+    pub(super) fn default_value(&mut self, from: usize, opening: usize) {
+        let called = opening.checked_sub(1).map_or("", |it| self.word(it));
+        if self.mark(opening) != b'(' || matches!(called, "for" | "if" | "while" | "switch") {
+            return;
+        }
+        let mut depth = 0_u32;
+        for at in from..self.tokens.len().min(from + 256) {
+            match self.mark(at) {
+                b'{' => depth += 1,
+                b'}' => depth -= 1,
+                b';' => return,
+                _ => {}
+            }
+            if depth == 0 {
+                let range = self.tokens[from].start as usize..self.tokens[at].end as usize;
+                let text = &self.source[range.clone()];
+                let name = vec![b'_'; text.iter().position(|it| *it == b'\n').unwrap_or(text.len())];
+                self.blank(range.clone());
+                self.write(range.start, &name);
+                return;
+            }
+        }
+    }
+
+    /// `int a[2] __attribute__((aligned(8)));`: the grammar knows attributes behind the name of a function alone.
+    pub(super) fn attributes_behind(&mut self, from: usize) -> Option<usize> {
+        let mut at = from;
+        while self.word(at).starts_with("__attribute") {
+            at = self.closing(at + 1)? + 1;
+        }
+        if at > from && matches!(self.mark(at), b';' | b'=' | b',') {
+            self.blank_range(from, at - 1);
+            return Some(at);
+        }
+        None
     }
 }

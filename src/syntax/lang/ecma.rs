@@ -431,6 +431,8 @@ fn declarator(walk: &mut Walk<'_>, node: Node<'_>) {
     if value.is_some_and(|value| modules::taken_by(walk, name, value)) {
         return;
     }
+    let is_named = Kind::at(walk, name) == Some(Kind::Identifier);
+    let value = value.map(|it| if is_named { modules::exported_too(walk, name, it) } else { it });
     let outside = walk.scope.functions == 0;
     if !outside {
         locals::variable(walk, node, name, value);
@@ -486,6 +488,9 @@ fn assignment(walk: &mut Walk<'_>, node: Node<'_>) {
     else {
         return;
     };
+    if walk.is_claimed(node) {
+        return;
+    }
     let value = Some(right);
     locals::assigned(walk, left, right);
     if Kind::at(walk, left) == Some(Kind::Identifier) {
@@ -507,6 +512,9 @@ fn assignment(walk: &mut Walk<'_>, node: Node<'_>) {
         let otherwise = (walk.scope.functions == 0 && !passed).then_some(Sort::Variable);
         Named { name, node, value, as_function: Sort::Function, otherwise }.record(walk);
     } else {
+        if let ([of, "prototype"], Some(Kind::Object)) = (&names[..], Kind::at(walk, unwrapped(walk, right))) {
+            return members_of(walk, of, unwrapped(walk, right));
+        }
         names.retain(|name| *name != "prototype");
         let value = unwrapped(walk, right);
         let is_function = Kind::at(walk, value).is_some_and(Kind::is_function);
@@ -519,6 +527,17 @@ fn assignment(walk: &mut Walk<'_>, node: Node<'_>) {
             walk.open(at);
         }
     }
+}
+
+/// `X.prototype = { … }`: what the object has are members of `X`.
+fn members_of(walk: &mut Walk<'_>, of: &str, object: Node<'_>) {
+    let is_it = |symbol: &super::super::Symbol| symbol.parent.is_none() && *symbol.path == *of;
+    let Some(at) = walk.facts.symbols.iter().position(is_it).map(offset) else { return };
+    let (caller, functions) = (walk.scope.caller, walk.scope.functions);
+    walk.open(Some(at));
+    // The code around them is none of the constructor's.
+    (walk.scope.caller, walk.scope.functions) = (caller, functions);
+    walk.open_object(object);
 }
 
 // Calls: functions, constructors, tags and elements.
