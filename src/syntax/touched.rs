@@ -197,7 +197,10 @@ fn with_its_lines(version: Version<'_>, range: Range<usize>, bounds: Range<usize
                 let begin = comment_that_ends(&bytes[bounds.start..start]).filter(|_| ends_one);
                 begin.map(|it| bounds.start + it)
             };
-            let Some(begin) = (if is_note(version.reading.language, line) { Some(above) } else { block() }) else { break };
+            let Some(begin) = (if is_note(version.reading.language, line) { Some(above) } else { block() })
+            else {
+                break;
+            };
             if begin < bounds.start {
                 break;
             }

@@ -86,7 +86,7 @@ impl Masking<'_> {
                 if is_pointer && self.mark(at + 4) == b')' && self.mark(at + 5) == b'(' {
                     self.blank_range(at + 1, at + 1);
                 }
-                self.pointer_to_member(at + 1);
+                self.type_of_pointer_to_member(at + 1);
                 // `(this auto&& self)` of a member that names the object that it is called on.
                 if self.word(at + 1) == "this" && !self.word(at + 2).is_empty() {
                     self.blank_range(at + 1, at + 1);
@@ -98,18 +98,34 @@ impl Masking<'_> {
                     }
                 }
             }
+            Kind::Mark(b'*') => self.pointer_to_member(at),
             _ => {}
         }
     }
 
     /// `(Store::*name)` is shown as `(*name)`.
-    fn pointer_to_member(&mut self, from: usize) {
+    fn type_of_pointer_to_member(&mut self, from: usize) {
         let mut at = from;
         while !self.word(at).is_empty() && self.mark(at + 1) == b':' && self.mark(at + 2) == b':' {
             at += 3;
         }
         if at > from && self.mark(at) == b'*' && !self.word(at + 1).is_empty() && self.mark(at + 2) == b')' {
             self.blank_range(from, at - 1);
+        }
+    }
+
+    /// `(store.*name)(…)` and `(store->*name)(…)` are shown with another operator, since the grammar does not know these.
+    fn pointer_to_member(&mut self, at: usize) {
+        let is_beside = |a: usize, b: usize| self.tokens[a].end == self.tokens[b].start;
+        let Some(before) = at.checked_sub(1).filter(|it| is_beside(*it, at)) else { return };
+        let from = match self.mark(before) {
+            b'.' => Some(before),
+            b'>' => before.checked_sub(1).filter(|it| self.mark(*it) == b'-' && is_beside(*it, before)),
+            _ => None,
+        };
+        if let Some(from) = from {
+            self.blank_range(from, at);
+            self.write(self.tokens[from].start as usize, b"+");
         }
     }
 

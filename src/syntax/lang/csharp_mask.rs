@@ -29,7 +29,10 @@ fn block(bytes: &[u8], at: usize) -> Option<(usize, usize)> {
     let before = bytes[..at].trim_ascii_end().last();
     // Attributes and comments may stand before it.
     let is_start = before.is_none_or(|it| matches!(it, b'{' | b'}' | b';' | b']' | b'/'))
-        || bytes[..at].iter().rposition(|it| *it == b'\n').is_some_and(|it| bytes[it..at].trim_ascii().is_empty());
+        || bytes[..at]
+            .iter()
+            .rposition(|it| *it == b'\n')
+            .is_some_and(|it| bytes[it..at].trim_ascii().is_empty());
     if !is_start || !matches!(bytes[at + 9..].trim_ascii_start().first(), Some(b'(' | b'<')) {
         return None;
     }

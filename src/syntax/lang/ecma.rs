@@ -512,7 +512,8 @@ fn assignment(walk: &mut Walk<'_>, node: Node<'_>) {
         let otherwise = (walk.scope.functions == 0 && !passed).then_some(Sort::Variable);
         Named { name, node, value, as_function: Sort::Function, otherwise }.record(walk);
     } else {
-        if let ([of, "prototype"], Some(Kind::Object)) = (&names[..], Kind::at(walk, unwrapped(walk, right))) {
+        if let ([of, "prototype"], Some(Kind::Object)) = (&names[..], Kind::at(walk, unwrapped(walk, right)))
+        {
             return members_of(walk, of, unwrapped(walk, right));
         }
         names.retain(|name| *name != "prototype");

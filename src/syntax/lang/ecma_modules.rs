@@ -363,7 +363,9 @@ pub(super) fn exported_too<'t>(walk: &mut Walk<'_>, name: Node<'_>, value: Node<
     let mut value = value;
     for _ in 0..CHAIN_MAX {
         let parts = [Field::Left, Field::Right].map(|field| walk.field(value, field as u8));
-        let ([Some(left), Some(right)], Some(Kind::Assignment)) = (parts, Kind::at(walk, value)) else { break };
+        let ([Some(left), Some(right)], Some(Kind::Assignment)) = (parts, Kind::at(walk, value)) else {
+            break;
+        };
         let Some(path) = dotted(walk, left) else { break };
         let names: Vec<&str> = path.split('.').collect();
         let exported = match names[..] {

@@ -1,9 +1,10 @@
 //! Kotlin as its grammar is shown it. Blank are:
 //!
 //! - annotations before the expression that is a function's body, which would end the function for the grammar, and before
-//!   `private set(value)`;
+//!   `set(value)`;
 //! - comments before a declaration on its line, over which the grammar does not see that the line before has ended;
 //! - `by store` directly before the members of a type, which would be a function that `store` is called with;
+//! - the ends of lines between the name of a type and the word `constructor`;
 //! - `& Any` behind a type, and the dollars before a text that say how many of them insert a value.
 //!
 //! The last member of a type whose body ends on the same line gets the end of a line, without which the grammar takes the type for
@@ -138,10 +139,24 @@ fn word(
                 return end;
             }
         }
+        // It is a type of the language's own for the grammar.
+        b"dynamic" => shown.get_or_insert_with(|| bytes.to_vec())[word.end - 1] = b'_',
+        b"constructor" if bodies.is_before_members() => {
+            if let Some(head) = bodies.head() {
+                join_lines(shown.get_or_insert_with(|| bytes.to_vec()), head, word.start);
+            }
+        }
         _ => {}
     }
-    bodies.word(text, before.last);
+    bodies.word(text, before.last, word.start);
     word.end
+}
+
+/// Shows what stands on several lines before a constructor on one, unless a comment is among it.
+fn join_lines(shown: &mut [u8], from: usize, to: usize) {
+    if !shown[from..to].windows(2).any(|it| it == b"//") {
+        shown[from..to].iter_mut().filter(|it| matches!(**it, b'\n' | b'\r')).for_each(|it| *it = b' ');
+    }
 }
 
 /// The place behind `& Any` and behind the dollars before a text, which are blank, or behind any other sign.
@@ -167,12 +182,12 @@ fn byte_before(bytes: &[u8], at: usize) -> u8 {
     at.checked_sub(1).and_then(|at| bytes.get(at)).copied().unwrap_or(b';')
 }
 
-/// Whether what follows an annotation is how a property is read or written, behind a word that says who may do so.
+/// Whether what follows an annotation is how a property is read or written, also behind a word that says who may do so.
 fn is_of_accessor(behind: &[u8]) -> bool {
     const WHO: [&[u8]; 4] = [b"private ", b"protected ", b"internal ", b"public "];
     let text = behind.trim_ascii_start();
-    let text = WHO.iter().find_map(|who| text.strip_prefix(*who)).map(<[u8]>::trim_ascii_start);
-    text.is_some_and(|text| text.starts_with(b"set(") || text.starts_with(b"get("))
+    let text = WHO.iter().find_map(|who| text.strip_prefix(*who)).unwrap_or(text).trim_ascii_start();
+    text.starts_with(b"set(") || text.starts_with(b"get(")
 }
 
 /// Whether something follows on the same line.

@@ -28,20 +28,20 @@ struct Body {
 
 #[derive(Clone, Copy, Default)]
 struct Next {
-    /// A type has begun whose members may follow.
-    is_type: bool,
+    /// Where a type has begun whose members may follow.
+    of_type: Option<usize>,
     is_enumeration: bool,
     is_when: bool,
 }
 
 impl Bodies {
-    pub(super) fn word(&mut self, word: &[u8], before: u8) {
+    pub(super) fn word(&mut self, word: &[u8], before: u8, at: usize) {
         // What stands between the brackets of a constructor ends no type.
         if self.brackets > 0 {
             return;
         }
         match word {
-            b"class" | b"interface" | b"object" => self.next.is_type = before != b':',
+            b"class" | b"interface" | b"object" => self.next.of_type = (before != b':').then_some(at),
             b"enum" => self.next.is_enumeration = true,
             b"when" => self.next = Next { is_when: true, ..Next::default() },
             b"fun" | b"val" | b"var" | b"init" | b"by" | b"typealias" => self.next = Next::default(),
@@ -77,7 +77,8 @@ impl Bodies {
         }
         let is_free = self.brackets == 0;
         let is_entry = is_free && self.open.last().is_some_and(|it| it.has_entries);
-        let Next { is_type, is_enumeration, is_when } = self.next;
+        let Next { of_type, is_enumeration, is_when } = self.next;
+        let is_type = of_type.is_some();
         let has_members = is_free && (is_type || is_entry);
         let has_entries = is_free && is_type && is_enumeration;
         let has_cases = is_free && is_when;
@@ -88,7 +89,12 @@ impl Bodies {
 
     /// Whether a type has begun whose members may follow.
     pub(super) fn is_before_members(&self) -> bool {
-        self.next.is_type && self.brackets == 0
+        self.next.of_type.is_some() && self.brackets == 0
+    }
+
+    /// Where the type begins whose members may follow.
+    pub(super) fn head(&self) -> Option<usize> {
+        self.next.of_type
     }
 
     /// Whether a place is directly among the members of a type.

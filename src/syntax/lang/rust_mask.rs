@@ -3,7 +3,8 @@
 
 /// What the grammar is shown instead of a file; none where it can be shown the file itself.
 pub(crate) fn mask(bytes: &[u8]) -> Option<Vec<u8>> {
-    let is_there = |it: &[u8]| matches!(it, [b' ' | b'\t' | b'\n', b's', b'a', b'f', b'e', b' ', b'f' | b's', ..]);
+    let is_there =
+        |it: &[u8]| matches!(it, [b' ' | b'\t' | b'\n', b's', b'a', b'f', b'e', b' ', b'f' | b's', ..]);
     let mut shown = None::<Vec<u8>>;
     for (at, _) in bytes.windows(7).enumerate().filter(|(_, it)| is_there(it)) {
         let behind = &bytes[at + 6..];

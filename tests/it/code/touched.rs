@@ -161,7 +161,9 @@ fn the_comments_directly_above_a_symbol_belong_to_it_in_all_their_forms() {
 
 #[test]
 fn a_line_is_of_the_symbol_whose_brackets_are_on_it() {
-    use Language::{C, CSharp, Cpp, Go, Java, JavaScript, Kotlin, Php, Python, Ruby, Rust, Swift, TypeScript};
+    use Language::{
+        C, CSharp, Cpp, Go, Java, JavaScript, Kotlin, Php, Python, Ruby, Rust, Swift, TypeScript,
+    };
     let kotlin = "@Table\ndata class A(val x: Int, val y: Int) : Base(1) {\n    fun f() {}\n}\n";
     let record = "record A(int x, int y) implements B<C> {\n    int f() { return 1; }\n}\n";
     let constant = "enum A {\n    @Old P(\"p\") {\n        @Override int f() { return 1; }\n    };\n}\n";

@@ -58,6 +58,12 @@ const FILES: &[(Language, &str, &[&str])] = &[
         &["f", "A", "A.g", "A.h", "A.i"],
     ),
     (
+        Language::Kotlin,
+        "class A\n@X\npublic constructor(val a: Int) : B() {\n    var b\n        get() = false\n        @X(\"y\") set(v): Unit = Unit\n    \
+         fun c() {\n        val dynamic = d()\n        return dynamic\n    }\n}\n",
+        &["A", "A.a", "A.b", "A.c"],
+    ),
+    (
         Language::TypeScript,
         "export const a = styled.div<{ b: string }>`color: ${(p) => f()};`;\nconst c = styled(D).attrs<E>(() => 1)<F>`x`;\n\
          const g = gql<H, I>`x`;\nlet j: import(\"./k\").L<M>;\nfunction n(o: import('./k').P.Q<R>): void {}\n",
@@ -114,6 +120,11 @@ const FILES: &[(Language, &str, &[&str])] = &[
     ),
     (
         Language::Cpp,
+        "void f(A* a, B b) { (a->*b.c)(1); (a->*(b.d))(2); (b.*e)(3); int x = *a * *b; }\n",
+        &["f"],
+    ),
+    (
+        Language::Cpp,
         "module;\n#include <x>\nexport module a.b;\nimport std;\nexport import :part;\nimport <vector>;\nexport int f() { return 1; }\n\
          export template <class T> class A { T x; };\nexport namespace n { void g(); }\n",
         &["f", "A", "A.x", "n", "n.g"],
@@ -148,7 +159,11 @@ fn what_only_looks_like_something_that_a_grammar_does_not_know_is_left_as_it_is(
     for (language, text, expected) in [
         (Language::Rust, "unsafe fn a() {}\nfn f() { let safe = 1; }\n", &["a", "f"][..]),
         (Language::Kotlin, "fun f() = context(1)\nval x = a && b\n", &["f", "x"]),
-        (Language::TypeScript, "const a = () => `x`;\nconst b = `<b>`;\nif (c < d) { e = `f>`; }\n", &["a", "b"]),
+        (
+            Language::TypeScript,
+            "const a = () => `x`;\nconst b = `<b>`;\nif (c < d) { e = `f>`; }\n",
+            &["a", "b"],
+        ),
         (Language::TypeScript, "const a = await import(\"./b\").then((it) => it);\n", &["a"]),
         (Language::CSharp, "class A { int extension(int x) { return x; } }\n", &["A", "A.extension"]),
         (Language::Cpp, "void f() { for (A a = {}; a;) {} x = {}; g({}); }\n", &["f"]),
@@ -164,7 +179,11 @@ fn what_only_looks_like_something_that_a_grammar_does_not_know_is_left_as_it_is(
 #[test]
 fn calls_of_what_was_lost_are_those_of_the_symbol_around_them() {
     for (language, text, expected) in [
-        (Language::Rust, "fn f() {}\nstatic A: fn() = || f();\nconst B: u8 = f();\n", &["A -> f", "B -> f"][..]),
+        (
+            Language::Rust,
+            "fn f() {}\nstatic A: fn() = || f();\nconst B: u8 = f();\n",
+            &["A -> f", "B -> f"][..],
+        ),
         (Language::Go, "package p\nfunc f() int { return 1 }\nvar a = f()\n", &["a -> f"]),
         (Language::Cpp, "int f();\nstatic int a = f();\n", &["a -> f"]),
         (Language::Cpp, "void f();\nvoid g() { emit f(); Q_EMIT f(); }\n", &["g -> f"]),
@@ -222,7 +241,12 @@ fn a_contract_says_all_that_callers_and_those_who_implement_it_rely_on() {
             "f",
             "void (A a = {}, std::vector<int> b = {1, 2})",
         ),
-        (Language::CSharp, "class A { void F<T>() where T : allows ref struct {} }\n", "F", "void <T>() where T : allows ref struct"),
+        (
+            Language::CSharp,
+            "class A { void F<T>() where T : allows ref struct {} }\n",
+            "F",
+            "void <T>() where T : allows ref struct",
+        ),
         (Language::TypeScript, "let a: import(\"./b\").C<D>;\n", "a", "import(\"./b\").C<D>"),
     ] {
         let reading = reading_of(language, text);
@@ -235,16 +259,11 @@ fn a_contract_says_all_that_callers_and_those_who_implement_it_rely_on() {
 fn what_commonjs_gives_a_name_too_is_an_export_under_that_name() {
     let text = "const S = module.exports = { a() {}, b, 'c': d };\nconst e = exports.f = function () {};\nfunction b() {}\nfunction d() {}\n";
     let reading = reading_of(Language::JavaScript, text);
-    let exports: Vec<String> = reading.exports.iter().map(|it| format!("{} {:?}", it.name, it.what)).collect();
+    let exports: Vec<String> =
+        reading.exports.iter().map(|it| format!("{} {:?}", it.name, it.what)).collect();
     assert_eq!(
         exports,
-        [
-            "export= Local(\"S\")",
-            "a Local(\"S.a\")",
-            "b Local(\"b\")",
-            "c Local(\"d\")",
-            "f Local(\"e\")",
-        ]
+        ["export= Local(\"S\")", "a Local(\"S.a\")", "b Local(\"b\")", "c Local(\"d\")", "f Local(\"e\")",]
     );
     assert_eq!(paths_of(&reading), ["S", "S.a", "S.c", "e", "b", "d"]);
 }
