@@ -68,8 +68,12 @@ impl Masking<'_> {
     fn one(&mut self, at: usize, here: Around) {
         match self.tokens[at].kind {
             Kind::Word => {
-                if self.word(at) == "new" {
-                    self.made(at);
+                match self.word(at) {
+                    "new" => self.made(at),
+                    // `return typename T::type();`
+                    "typename" if at > 0 && self.word(at - 1) == "return" => self.blank_range(at, at),
+                    "operator" => self.called_operator(at),
+                    _ => {}
                 }
                 if self.mark(at + 1) == b'(' || is_like_a_macro(self.word(at)) {
                     let before = at.checked_sub(1).map_or(0, |it| self.mark(it));
@@ -100,6 +104,18 @@ impl Masking<'_> {
             }
             Kind::Mark(b'*') => self.pointer_to_member(at),
             _ => {}
+        }
+    }
+
+    /// `store.operator=(other)` is shown with a name of as many bytes.
+    fn called_operator(&mut self, at: usize) {
+        let before = at.checked_sub(1).map_or(0, |it| self.mark(it));
+        let open = (at + 1..at + 5).find(|it| self.mark(*it) == b'(');
+        let (Some(open), b'.' | b'>') = (open, before) else { return };
+        let (start, end) = (self.tokens[at].end as usize, self.tokens[open].start as usize);
+        let is_sign = |it: &u8| b"=!<>+-*/%&|^~[],".contains(it);
+        if start < end && self.source.get(start..end).is_some_and(|it| it.iter().all(|it| is_sign(it))) {
+            self.write(start, &vec![b'_'; end - start]);
         }
     }
 

@@ -211,8 +211,22 @@ impl Masking<'_> {
             self.blank_range(at, at);
             return at + 1;
         }
-        self.words(at, usize::MAX);
+        let end = self.words(at, usize::MAX);
+        self.made_of_values(at, end);
         at
+    }
+
+    /// `const Store& store(this->store());` is shown with braces, since the grammar takes it for the declaration of a function.
+    fn made_of_values(&mut self, from: usize, opening: usize) {
+        if self.mark(opening) != b'(' {
+            return;
+        }
+        let Some(closing) = self.closing(opening).filter(|it| self.mark(*it + 1) == b';') else { return };
+        let is_arrow = |it: usize| self.mark(it) == b'-' && self.mark(it + 1) == b'>';
+        if opening > from + 1 && !self.word(opening - 1).is_empty() && (opening..closing).any(is_arrow) {
+            self.write(self.tokens[opening].start as usize, b"{");
+            self.write(self.tokens[closing].start as usize, b"}");
+        }
     }
 
     /// `EACH(a, b) { … }` and `CHECK(a)` on a line of its own get a semicolon.

@@ -170,6 +170,11 @@ impl Masking<'_> {
         if matches!(self.word(next), "class" | "struct") {
             next += 1;
         }
+        // `enum : char { A }`
+        if self.word(at) == "enum" && self.mark(next) == b':' {
+            let end = (next..next + 16).find(|it| self.mark(*it) == b'{');
+            end.into_iter().for_each(|end| self.blank_range(next, end - 1));
+        }
         let mut names: Vec<(usize, usize)> = Vec::new();
         while !self.word(next).is_empty() && self.word(next) != "final" {
             let is_called = self.mark(next + 1) == b'('
@@ -184,6 +189,12 @@ impl Masking<'_> {
         let defines = self.mark(next) == b'{' || (self.mark(next) == b':' && self.mark(next + 1) != b':');
         // `A<int>` of a specialisation.
         let may_define = defines || (self.mark(next) == b'<' && names.len() > 1);
+        // `class A FINAL : B {`
+        let is_plain = |(from, _): &&(usize, usize)| !is_like_a_macro(self.word(*from));
+        let behind = names.iter().rev().position(|it| is_plain(&it)).filter(|_| defines).unwrap_or(0);
+        for (from, to) in names.split_off(names.len() - behind) {
+            self.blank_range(from, to);
+        }
         if may_define && let Some((_, before)) = names.split_last() {
             for (from, to) in before {
                 if is_macro_name(self.word(*from)) {

@@ -27,6 +27,7 @@ pub(crate) fn mask(bytes: &[u8]) -> Option<Vec<u8>> {
         match bytes[at] {
             b'"' | b'\'' => {
                 at = behind_text(bytes, at);
+                dynamic_within(&mut shown, bytes, from..at);
                 before.is_now(b'"', false);
             }
             b'/' if matches!(bytes.get(at + 1), Some(b'/' | b'*')) => {
@@ -150,6 +151,14 @@ fn word(
     }
     bodies.word(text, before.last, word.start);
     word.end
+}
+
+/// Values of this name that are inserted into a text.
+fn dynamic_within(shown: &mut Option<Vec<u8>>, bytes: &[u8], text: Range<usize>) {
+    let name = b"{dynamic";
+    for (at, _) in bytes[text.clone()].windows(name.len()).enumerate().filter(|(_, it)| *it == name) {
+        shown.get_or_insert_with(|| bytes.to_vec())[text.start + at + name.len() - 1] = b'_';
+    }
 }
 
 /// Shows what stands on several lines before a constructor on one, unless a comment is among it.

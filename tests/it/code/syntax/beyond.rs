@@ -60,7 +60,7 @@ const FILES: &[(Language, &str, &[&str])] = &[
     (
         Language::Kotlin,
         "class A\n@X\npublic constructor(val a: Int) : B() {\n    var b\n        get() = false\n        @X(\"y\") set(v): Unit = Unit\n    \
-         fun c() {\n        val dynamic = d()\n        return dynamic\n    }\n}\n",
+         fun c() {\n        val dynamic = d()\n        e(\"${dynamic.g}\")\n        return dynamic\n    }\n}\n",
         &["A", "A.a", "A.b", "A.c"],
     ),
     (
@@ -121,6 +121,17 @@ const FILES: &[(Language, &str, &[&str])] = &[
     (
         Language::Cpp,
         "void f(A* a, B b) { (a->*b.c)(1); (a->*(b.d))(2); (b.*e)(3); int x = *a * *b; }\n",
+        &["f"],
+    ),
+    (
+        Language::Cpp,
+        "class A FINAL : public B { enum : char { C }; };\nclass EXPORT D FINAL_ {};\n\
+         void f(A* a) { const E& e(a->e()); a->operator[](1); a->operator=(*a); return typename G::h(); }\n",
+        &["A", "A.C", "D", "f"],
+    ),
+    (
+        Language::C,
+        "int f(int a,\n#ifdef X\n  int b\n#else\n  long b\n#endif\n) {\n  return g(a,\n#if Y\n    h(1)\n#else\n    0\n#endif\n  );\n}\n",
         &["f"],
     ),
     (
