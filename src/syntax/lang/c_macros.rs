@@ -121,7 +121,7 @@ pub(super) fn defined_by(walk: &Walk<'_>, node: Node<'_>) -> Option<(String, Str
         return None;
     }
     // A comment may stand before the body.
-    let closing = rest.char_indices().scan(1_usize, |depth, (at, it)| match it {
+    let mut closing = rest.char_indices().scan(1_usize, |depth, (at, it)| match it {
         '(' => {
             *depth += 1;
             Some((at, *depth))
@@ -132,7 +132,7 @@ pub(super) fn defined_by(walk: &Walk<'_>, node: Node<'_>) -> Option<(String, Str
         }
         _ => Some((at, *depth)),
     });
-    let inside = rest.get(..closing.skip_while(|(_, depth)| *depth > 0).next()?.0)?;
+    let inside = rest.get(..closing.find(|(_, depth)| *depth == 0)?.0)?;
     let owner = walk.scope.owner.map(|owner| format!("{}.", walk.facts.symbols[owner as usize].path));
     let before = owner.unwrap_or_default();
     if let Some(text) = inside.trim_start().strip_prefix('"') {

@@ -114,7 +114,7 @@ impl Masking<'_> {
         let (Some(open), b'.' | b'>') = (open, before) else { return };
         let (start, end) = (self.tokens[at].end as usize, self.tokens[open].start as usize);
         let is_sign = |it: &u8| b"=!<>+-*/%&|^~[],".contains(it);
-        if start < end && self.source.get(start..end).is_some_and(|it| it.iter().all(|it| is_sign(it))) {
+        if start < end && self.source.get(start..end).is_some_and(|it| it.iter().all(is_sign)) {
             self.write(start, &vec![b'_'; end - start]);
         }
     }

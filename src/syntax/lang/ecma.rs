@@ -7,7 +7,7 @@ use super::super::reading::offset;
 use super::super::walk::{Broken, Found, Walk};
 use super::super::{Form, Kind as Sort, Receiver, Signature};
 use super::ecma_classes::{
-    class, class_declaration, enum_members, enumeration, interface, namespace, type_alias,
+    self as classes, class, class_declaration, enum_members, enumeration, interface, namespace, type_alias,
 };
 use super::ecma_given as given;
 use super::ecma_locals as locals;
@@ -514,7 +514,7 @@ fn assignment(walk: &mut Walk<'_>, node: Node<'_>) {
     } else {
         if let ([of, "prototype"], Some(Kind::Object)) = (&names[..], Kind::at(walk, unwrapped(walk, right)))
         {
-            return members_of(walk, of, unwrapped(walk, right));
+            return classes::members_of(walk, of, unwrapped(walk, right));
         }
         names.retain(|name| *name != "prototype");
         let value = unwrapped(walk, right);
@@ -528,17 +528,6 @@ fn assignment(walk: &mut Walk<'_>, node: Node<'_>) {
             walk.open(at);
         }
     }
-}
-
-/// `X.prototype = { … }`: what the object has are members of `X`.
-fn members_of(walk: &mut Walk<'_>, of: &str, object: Node<'_>) {
-    let is_it = |symbol: &super::super::Symbol| symbol.parent.is_none() && *symbol.path == *of;
-    let Some(at) = walk.facts.symbols.iter().position(is_it).map(offset) else { return };
-    let (caller, functions) = (walk.scope.caller, walk.scope.functions);
-    walk.open(Some(at));
-    // The code around them is none of the constructor's.
-    (walk.scope.caller, walk.scope.functions) = (caller, functions);
-    walk.open_object(object);
 }
 
 // Calls: functions, constructors, tags and elements.
