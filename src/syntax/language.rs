@@ -331,7 +331,7 @@ impl Language {
         }
     }
 
-    /// What the grammar is shown instead, in a second look at what did not parse.
+    /// Returns the text for a second parse of a file that did not parse.
     pub(super) fn masked_further(self, shown: &[u8]) -> Option<Vec<u8>> {
         match self {
             Self::Tsx | Self::JavaScript => ecma_mask::mask_between_tags(shown),

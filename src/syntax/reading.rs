@@ -128,7 +128,7 @@ pub(super) fn offset(at: usize) -> u32 {
     u32::try_from(at).unwrap_or(u32::MAX)
 }
 
-/// Parses what the grammar is shown, and shows it something else where that did not parse and the other does.
+/// Parses a text; if it has errors, and a further masked text has none, returns the tree of that one.
 fn parse_as_shown(
     parser: &mut Parser,
     language: Language,

@@ -90,7 +90,7 @@ fn is_list(between: &[u8]) -> bool {
 fn opening(bytes: &[u8], behind: usize, start: usize, name: usize) -> usize {
     let before = bytes.get(behind..name).unwrap_or_default();
     let Some(at) = before.iter().rposition(|it| matches!(it, b'{' | b'[' | b'(')) else { return start };
-    // `var (` of Go is around declarations, and none of a pattern.
+    // `var (` of Go holds declarations, and is no pattern.
     let is_around = before[at] == b'('
         && before[at + 1..].contains(&b'\n')
         && [&b"var"[..], b"const"].iter().any(|word| before[..at].trim_ascii_end().ends_with(word));
@@ -113,7 +113,7 @@ fn closing(bytes: &[u8], start: usize, end: usize, bound: usize) -> usize {
     for (at, byte) in bytes.iter().enumerate().take(bound).skip(start) {
         match byte {
             b'(' | b'[' | b'{' => open += 1,
-            // What is around ends.
+            // The construct around the names ends.
             b')' | b']' | b'}' if open <= 0 && at >= end => return at,
             b')' | b']' | b'}' => open -= 1,
             b'\n' if at >= end && open <= 0 => return at,

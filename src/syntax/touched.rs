@@ -1,8 +1,9 @@
 //! The symbols that an edit touches: those whose text differs before and after it, each as far inside as the change
 //! lies.
 //!
-//! A symbol includes the rest of its lines (`export`, a semicolon), unless that belongs to what is around it, and the comments and
-//! attributes directly above it, so that a new function with its comment touches only itself. For a symbol that contains others, and
+//! A symbol includes the rest of its lines (`export`, a semicolon), except a part that belongs to the construct around it, and the
+//! comments and attributes directly above it, so that a new function with its comment touches only itself. For a symbol that
+//! contains others, and
 //! for the file, only the text outside of these counts, without empty lines.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -180,8 +181,9 @@ fn places(version: Version<'_>) -> (Vec<Range<usize>>, Vec<Vec<usize>>) {
     (ranges, children)
 }
 
-/// A range with the rest of its lines, and the comments and attributes directly above it, within bounds. What opens before it on its
-/// line, or closes behind it, is of what is around: `class Point(val x: Int) : Shape()`.
+/// A range with the rest of its lines, and the comments and attributes directly above it, within bounds. The text before a bracket that
+/// opens before the range on its line, and behind one that closes there, belongs to the construct around:
+/// `class Point(val x: Int) : Shape()`.
 fn with_its_lines(version: Version<'_>, range: Range<usize>, bounds: Range<usize>) -> Range<usize> {
     let bytes = version.bytes;
     let line_start = |at: usize| bytes[..at].iter().rposition(|it| *it == b'\n').map_or(0, |it| it + 1);
@@ -212,7 +214,8 @@ fn with_its_lines(version: Version<'_>, range: Range<usize>, bounds: Range<usize
     start..if line <= bounds.end && brackets(&bytes[end..line]).0 == 0 { line } else { end }
 }
 
-/// How many brackets a part of a line closes that open before it, and how many it opens that close behind it, up to a comment.
+/// Counts the brackets that a part of a line closes and that open before it, and those that it opens and that close behind it, up to a
+/// comment.
 fn brackets(text: &[u8]) -> (usize, usize) {
     let (mut closed, mut open) = (0, 0_usize);
     for (at, byte) in text.iter().enumerate() {
@@ -231,8 +234,8 @@ fn brackets(text: &[u8]) -> (usize, usize) {
 /// Whether a line is a comment or an attribute of what follows it.
 fn is_note(language: Language, line: &[u8]) -> bool {
     let line = line.trim_ascii();
-    // The sign of comments, elsewhere one of a preprocessor, a macro or a private member, and that of attributes, elsewhere one
-    // of a variable.
+    // `#` begins comments in some languages, and a directive, a macro or a private member in others; `@` begins attributes in some, and
+    // a variable in others.
     let (has_remarks, has_attributes) = match language {
         Language::Python => (true, true),
         Language::Ruby | Language::Php => (true, false),
@@ -244,7 +247,7 @@ fn is_note(language: Language, line: &[u8]) -> bool {
     match line {
         [b'/', b'/' | b'*', ..] | [b'#', b'[', ..] => true,
         [b'#', rest @ ..] => has_remarks && !rest.starts_with(b"!"),
-        // Behind an attribute may stand what is around: `@Entity class Point {`.
+        // The construct around may follow the attribute: `@Entity class Point {`.
         [b'@', ..] => has_attributes && brackets(line).1 == 0,
         _ => false,
     }

@@ -48,7 +48,7 @@ pub(super) fn enter(walk: &mut Walk<'_>, node: Node<'_>, kind: u8) -> bool {
                 types::type_parameters(walk, node);
             }
         }
-        // What looks like a call in an attribute is none.
+        // `format(printf, 1, 2)` in an attribute looks like a call and is none.
         Kind::TemplateInstantiation | Kind::AccessSpecifier => return false,
         Kind::Attribute | Kind::AttributeDeclaration => return false,
         Kind::Class | Kind::Struct | Kind::Union => classes::class(walk, node, kind),
@@ -290,7 +290,7 @@ fn declaration(walk: &mut Walk<'_>, node: Node<'_>) {
     }
     let mut cursor = node.walk();
     let all: Vec<Node<'_>> = node.children_by_field_name("declarator", &mut cursor).collect();
-    // A type with a name is known beside what it is defined for: `struct Point { … } origin;`.
+    // A named type is a symbol beside the variable that it is defined for: `struct Point { … } origin;`.
     let has_name = typed.is_some_and(|typed| {
         let parts = [Field::Body, Field::Name].map(|field| walk.field(typed, field as u8));
         parts.iter().all(Option::is_some)
@@ -307,7 +307,7 @@ fn declaration(walk: &mut Walk<'_>, node: Node<'_>) {
     }
     if alone && last.is_some() {
         walk.open(last);
-        // What gives it its value runs for it.
+        // The variable is the caller of the functions in its initial value.
         walk.open_for_owner();
     }
 }

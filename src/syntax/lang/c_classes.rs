@@ -169,7 +169,7 @@ pub(super) fn typedef(walk: &mut Walk<'_>, node: Node<'_>) {
     // Recorded before its members, though its names stand behind them.
     let start = start_of(walk, node);
     walk.attributes_end(start);
-    // What is defined on the way has a name of its own, and all that stands before the others, with the comments above.
+    // A type that the `typedef` defines has a name of its own; the comments above and the text before the other names belong to it.
     let is_apart = body.is_some() && own_name.is_some();
     let comments = if is_apart { walk.decorators.take() } else { None };
     let mut aliases = Vec::new();
@@ -195,7 +195,7 @@ pub(super) fn typedef(walk: &mut Walk<'_>, node: Node<'_>) {
     }
     let (Some(_), Some(name)) = (body, own_name) else { return };
     walk.claim(typed);
-    // What stands behind its members is that of the other names.
+    // The text behind its members belongs to the other names.
     let whole = if tag.is_some() { whole.start..typed.end_byte() } else { whole };
     match kind {
         Some(Kind::Enum) => define_enumeration(walk, typed, &[], name, whole),

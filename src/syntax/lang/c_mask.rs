@@ -321,7 +321,7 @@ impl Masking<'_> {
         None
     }
 
-    /// Whether a branch in a list ends with a value and the next begins with one, so that both together are none.
+    /// Checks whether a branch in a list ends with a value and the next branch begins with a value, with no comma between them.
     fn branches_clash(&self, condition: &Condition, dead: &[bool]) -> bool {
         let alive = |from: usize, to: usize| {
             (from + 1..to).filter(|it| !dead[*it] && self.tokens[*it].kind != Kind::Directive)

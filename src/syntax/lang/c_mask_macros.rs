@@ -107,7 +107,7 @@ impl Masking<'_> {
         }
     }
 
-    /// `store.operator=(other)` is shown with a name of as many bytes.
+    /// Shows the operator of `store.operator=(other)` as a name of as many bytes.
     fn called_operator(&mut self, at: usize) {
         let before = at.checked_sub(1).map_or(0, |it| self.mark(it));
         let open = (at + 1..at + 5).find(|it| self.mark(*it) == b'(');
@@ -119,7 +119,7 @@ impl Masking<'_> {
         }
     }
 
-    /// `(Store::*name)` is shown as `(*name)`.
+    /// Shows `(Store::*name)` as `(*name)`.
     fn type_of_pointer_to_member(&mut self, from: usize) {
         let mut at = from;
         while !self.word(at).is_empty() && self.mark(at + 1) == b':' && self.mark(at + 2) == b':' {
@@ -130,7 +130,7 @@ impl Masking<'_> {
         }
     }
 
-    /// `(store.*name)(…)` and `(store->*name)(…)` are shown with another operator, since the grammar does not know these.
+    /// Shows `(store.*name)(…)` and `(store->*name)(…)` with another operator, because the grammar lacks these.
     fn pointer_to_member(&mut self, at: usize) {
         let is_beside = |a: usize, b: usize| self.tokens[a].end == self.tokens[b].start;
         let Some(before) = at.checked_sub(1).filter(|it| is_beside(*it, at)) else { return };
@@ -352,7 +352,7 @@ impl Masking<'_> {
         if is_text {
             (name, rest) = (name + 1, rest - 1);
         }
-        // A text without an end, or with signs that are written as others, is no name.
+        // A text without an end, or with escapes, is no name.
         let text = self.source.get(name..rest).unwrap_or_default();
         let is_name = !text.is_empty() && !text.contains(&b'\\') && self.source.get(rest) != Some(&b'\n');
         let has_two = is_text || (first.kind == Kind::Word && closing >= at + 3);

@@ -216,7 +216,7 @@ impl Masking<'_> {
         at
     }
 
-    /// `const Store& store(this->store());` is shown with braces, since the grammar takes it for the declaration of a function.
+    /// Shows `const Store& store(this->store());` with braces, because the grammar takes it for the declaration of a function.
     fn made_of_values(&mut self, from: usize, opening: usize) {
         if self.mark(opening) != b'(' {
             return;
@@ -243,7 +243,7 @@ impl Masking<'_> {
         }
     }
 
-    /// `{}` as the value of a parameter that is left out is shown as a name, since the grammar knows no braces there.
+    /// Shows the braces of `A a = {}` among parameters as a name, because the grammar allows no braces there.
     pub(super) fn default_value(&mut self, from: usize, opening: usize) {
         let called = opening.checked_sub(1).map_or("", |it| self.word(it));
         if self.mark(opening) != b'(' || matches!(called, "for" | "if" | "while" | "switch") {
@@ -268,7 +268,8 @@ impl Masking<'_> {
         }
     }
 
-    /// `int a[2] __attribute__((aligned(8)));`: the grammar knows attributes behind the name of a function alone.
+    /// Blanks the attributes of `int a[2] __attribute__((aligned(8)));`, because the grammar allows them only behind a function. Returns
+    /// the place behind them.
     pub(super) fn attributes_behind(&mut self, from: usize) -> Option<usize> {
         let mut at = from;
         while self.word(at).starts_with("__attribute") {

@@ -84,7 +84,7 @@ impl Masking<'_> {
         }
         let is_nameless = if row.has_type { !row.ends_with_name } else { row.names.len() == 1 };
         if is_nameless && class != usize::MAX && self.mark(row.at) == b':' && self.mark(row.at + 2) == b';' {
-            // `unsigned :3;` only leaves bits out, which the grammar does not know.
+            // The grammar lacks bits without a name: `unsigned :3;`.
             self.blank_range(row.at, row.at + 1);
             return row.at + 2;
         }
@@ -138,7 +138,8 @@ impl Masking<'_> {
         true
     }
 
-    /// `export module a.b;`, `import a.b;`, `export` before a declaration: the grammar knows no modules. The place behind.
+    /// Blanks `export module a.b;`, `import a.b;`, and `export` before a declaration, because the grammar lacks modules. Returns the
+    /// place behind them.
     pub(super) fn of_module(&mut self, at: usize) -> Option<usize> {
         let is_export = self.word(at) == "export";
         let from = at + usize::from(is_export);

@@ -1,7 +1,7 @@
-//! C# as its grammar is shown it, which does not know the newest of the language: of `extension(Store store) { … }` the members
-//! alone, and `allows ref struct` as one word. Nothing changes its place.
+//! The text of C# as Provost shows it to the grammar, which lacks the newest parts of the language: only the members of
+//! `extension(Store store) { … }`, and `allows ref struct` as one word. All bytes keep their places.
 
-/// What the grammar is shown instead of a file; none where it can be shown the file itself.
+/// Returns the text for the grammar; `None` if the grammar takes the file itself.
 pub(crate) fn mask(bytes: &[u8]) -> Option<Vec<u8>> {
     let mut shown = None::<Vec<u8>>;
     for (at, word) in bytes.windows(9).enumerate() {
@@ -24,7 +24,7 @@ pub(crate) fn mask(bytes: &[u8]) -> Option<Vec<u8>> {
     shown
 }
 
-/// Where the members of an extension begin and end that a word at a place begins.
+/// Returns the places of the braces of the extension that the word at a place begins.
 fn block(bytes: &[u8], at: usize) -> Option<(usize, usize)> {
     let before = bytes[..at].trim_ascii_end().last();
     // Attributes and comments may stand before it.
@@ -70,7 +70,7 @@ fn block(bytes: &[u8], at: usize) -> Option<(usize, usize)> {
     None
 }
 
-/// The end of a text; one in three quotes or more ends with as many.
+/// Returns the end of a text; a text in three or more quotes ends with as many.
 fn behind_text(bytes: &[u8], from: usize) -> usize {
     let quotes = bytes[from..].iter().take_while(|it| **it == b'"').count();
     if quotes >= 3 {

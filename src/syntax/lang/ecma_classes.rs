@@ -124,7 +124,7 @@ pub(super) fn members_of(walk: &mut Walk<'_>, of: &str, object: Node<'_>) {
     let Some(at) = walk.facts.symbols.iter().position(is_it).map(offset) else { return };
     let (caller, functions) = (walk.scope.caller, walk.scope.functions);
     walk.open(Some(at));
-    // The code around them is none of the constructor's.
+    // The constructor does not call the code around these members.
     (walk.scope.caller, walk.scope.functions) = (caller, functions);
     walk.open_object(object);
 }

@@ -1,13 +1,13 @@
-//! TypeScript, JavaScript and JSX as their grammars are shown them. Nothing changes its place.
+//! The text of TypeScript, JavaScript and JSX as Provost shows it to their grammars. All bytes keep their places.
 //!
-//! - The types in `styled.div<Props>` before a template are blank; the grammar takes the angles for comparisons.
-//! - `import("./store").Store<T>`, a type with arguments of its own, is shown as a name.
-//! - An `&` that is only a character of a text between tags is shown as another one, where the file does not parse with it.
+//! - The types in `styled.div<Props>` before a template are blank, because the grammar reads the angles as comparisons.
+//! - `import("./store").Store<T>`, a type with type arguments, becomes a name.
+//! - An `&` in a text between tags becomes another character, if the file does not parse with it.
 
-/// How far before a template the types may begin that it is made with.
+/// The most bytes between a template and the beginning of its types.
 const TYPES_MAX: usize = 4_096;
 
-/// What the grammar is shown instead of a file of TypeScript; none where it can be shown the file itself.
+/// Returns the text for the grammar of TypeScript; `None` if the grammar takes the file itself.
 pub(crate) fn mask(bytes: &[u8]) -> Option<Vec<u8>> {
     let mut shown = None::<Vec<u8>>;
     for (at, pair) in bytes.windows(2).enumerate() {
@@ -28,8 +28,8 @@ pub(crate) fn mask(bytes: &[u8]) -> Option<Vec<u8>> {
     shown
 }
 
-/// What the grammar is shown of a file that does not parse, though tags with an `&` between them may be all that is wrong with
-/// it. Where that is an operator, another one of as many bytes takes its place.
+/// Returns the text of a file that does not parse with each `&` replaced; `None` if the file has no tags or no `&`. The replacement
+/// is an operator of as many bytes, so that an `&` in code still parses.
 pub(crate) fn mask_between_tags(bytes: &[u8]) -> Option<Vec<u8>> {
     let has_tags = bytes.windows(2).any(|it| it == b"</" || it == b"/>");
     let mut shown = None::<Vec<u8>>;
@@ -41,19 +41,19 @@ pub(crate) fn mask_between_tags(bytes: &[u8]) -> Option<Vec<u8>> {
     shown
 }
 
-/// Whether what follows an `&` makes both the name of a character: `&nbsp;`.
+/// Checks whether the text behind an `&` is the name of a character: `&nbsp;`.
 fn is_entity(behind: &[u8]) -> bool {
     let name = behind.iter().take_while(|it| it.is_ascii_alphanumeric() || **it == b'#').count();
     name > 0 && behind.get(name) == Some(&b';')
 }
 
-/// Where the types begin that end with an angle at a place, before a template that they are given to.
+/// Returns the place at which the types before a template begin, if they end at `end`.
 fn types_before(bytes: &[u8], end: usize) -> Option<usize> {
     let mut depth = 0_usize;
     for at in (end.saturating_sub(TYPES_MAX)..=end).rev() {
         let before = at.checked_sub(1).and_then(|at| bytes.get(at)).copied().unwrap_or(b' ');
         match bytes[at] {
-            // An arrow's is none of them.
+            // The angle of an arrow is no bracket.
             b'>' if before != b'=' => depth += 1,
             b'>' if at == end => return None,
             b'<' => {
@@ -70,7 +70,7 @@ fn types_before(bytes: &[u8], end: usize) -> Option<usize> {
     None
 }
 
-/// The end of `("./store")`, if a type with arguments follows that is in that module.
+/// Returns the end of `("./store")`, if a type with type arguments follows.
 fn imported_type(bytes: &[u8], from: usize) -> Option<usize> {
     let rest = bytes.get(from + 1..)?;
     let quote = rest.first().filter(|it| matches!(it, b'"' | b'\''))?;
@@ -82,7 +82,7 @@ fn imported_type(bytes: &[u8], from: usize) -> Option<usize> {
         last = named.first().copied()?;
         behind = &named[named.iter().take_while(|it| is_of_word(**it)).count()..];
     }
-    // What a promise is asked for begins with a small letter.
+    // The methods of a promise begin with a small letter.
     (last.is_ascii_uppercase() && behind.first() == Some(&b'<')).then_some(end + 1)
 }
 

@@ -355,7 +355,8 @@ pub(super) fn set_exports(walk: &mut Walk<'_>, node: Node<'_>, right: Node<'_>) 
     }
 }
 
-/// The value of `Store = module.exports = class { … }`: what a name is given is an export under that name, and gets no other.
+/// Returns the value of `Store = module.exports = class { … }`, and records the constant as the export, so that the class gets no second
+/// name.
 pub(super) fn exported_too<'t>(walk: &mut Walk<'_>, name: Node<'_>, value: Node<'t>) -> Node<'t> {
     /// The most assignments in a row that are followed.
     const CHAIN_MAX: usize = 8;
@@ -387,7 +388,7 @@ pub(super) fn exported_too<'t>(walk: &mut Walk<'_>, name: Node<'_>, value: Node<
     value
 }
 
-/// What the object has that is all of a module, under the name of a constant: each is an export by its own name.
+/// Records the members of the object that is both a module's exports and a constant's value: each is an export by its own name.
 fn export_members(walk: &mut Walk<'_>, object: Node<'_>, of: &str) {
     let mut cursor = object.walk();
     for part in object.named_children(&mut cursor) {

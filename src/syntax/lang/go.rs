@@ -435,7 +435,7 @@ fn values(walk: &mut Walk<'_>, node: Node<'_>) {
             Found { signature, seen, typed: typed.is_some(), ..Found::new(&text, Sort::Variable, range) };
         last = walk.symbol(found);
     }
-    // Code in its value belongs to it, and what gives it its value runs for it.
+    // Code in its value belongs to it, and it is the caller of the functions there.
     if names.len() == 1 && last.is_some() {
         walk.open(last);
         walk.open_for_owner();

@@ -114,7 +114,7 @@ fn role(kind: &str) -> Role {
     match kind {
         // Annotations and visibility are none of the callers' business.
         "line_comment" | "block_comment" | "annotation" => Role::Comment,
-        // Others than these change what a caller may say: `vararg`, `suspend`.
+        // The other modifiers, such as `vararg` and `suspend`, concern callers.
         "visibility_modifier" | "member_modifier" | "inheritance_modifier" | "platform_modifier" => {
             Role::Comment
         }
@@ -254,7 +254,7 @@ fn data(walk: &mut Walk<'_>, node: Node<'_>, kind: Kind) {
     let [generic, primary, bases, constraints] =
         [Kind::TypeParameters, Kind::PrimaryConstructor, Kind::Specifiers, Kind::TypeConstraints]
             .map(|kind| child_of(walk, node, &[kind]));
-    // Whether the word `constructor` stands before them says nothing.
+    // The word `constructor` before the parameters is no part of the contract.
     let parameters = primary.map(|it| child_of(walk, it, &[Kind::ClassParameters]).unwrap_or(it));
     let modifiers = ["abstract", "sealed", "enum", "annotation", "data", "value", "inner"];
     let modifiers = shown_modifiers(walk, node, &modifiers);

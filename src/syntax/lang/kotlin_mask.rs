@@ -1,17 +1,17 @@
-//! Kotlin as its grammar is shown it. Blank are:
+//! The text of Kotlin as Provost shows it to the grammar, which lacks some of the language. These parts are blank:
 //!
-//! - annotations before the expression that is a function's body, which would end the function for the grammar, and before
-//!   `set(value)`;
-//! - comments before a declaration on its line, over which the grammar does not see that the line before has ended;
-//! - `by store` directly before the members of a type, which would be a function that `store` is called with;
+//! - annotations before the expression that is a function's body, and before `set(value)`, which would end the function or the
+//!   property for the grammar;
+//! - comments before a declaration on its line, which hide the end of the line before from the grammar;
+//! - `by store` directly before the members of a type, which the grammar reads as a call of `store` with a lambda;
 //! - the ends of lines between the name of a type and the word `constructor`;
 //! - `& Any` behind a type, and the dollars before a text that say how many of them insert a value.
 //!
-//! The last member of a type whose body ends on the same line gets the end of a line, without which the grammar takes the type for
-//! an enumeration, and one with a body before the next on the same line gets a semicolon. `is A if b ->` is shown as `is A ,  b ->`, and
-//! `context(a: A)` before a declaration as an annotation.
+//! The last member of a type whose body ends on the same line gets the end of a line, because the grammar reads such a type as
+//! an enumeration; a member with a body before another one on the same line gets a semicolon. `is A if b ->` becomes
+//! `is A ,  b ->`, and `context(a: A)` before a declaration becomes an annotation.
 //!
-//! Nothing changes its place. Symbols, names and signatures are read from the file itself.
+//! All bytes keep their places. The dialect reads symbols, names and signatures from the file itself.
 
 use std::ops::Range;
 
@@ -108,7 +108,7 @@ pub(super) fn is_of_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_' || byte >= 0x80
 }
 
-/// Takes in a word, and shows what it begins so that the grammar takes it; the place behind what was looked at.
+/// Takes in a word, and masks the construct that it begins. Returns the place behind the word or the construct.
 fn word(
     shown: &mut Option<Vec<u8>>,
     bytes: &[u8],
@@ -140,7 +140,7 @@ fn word(
                 return end;
             }
         }
-        // It is a type of the language's own for the grammar.
+        // The grammar takes this name for a type.
         b"dynamic" => shown.get_or_insert_with(|| bytes.to_vec())[word.end - 1] = b'_',
         b"constructor" if bodies.is_before_members() => {
             if let Some(head) = bodies.head() {
@@ -153,7 +153,7 @@ fn word(
     word.end
 }
 
-/// Values of this name that are inserted into a text.
+/// Masks the name `dynamic` in the values that a text inserts.
 fn dynamic_within(shown: &mut Option<Vec<u8>>, bytes: &[u8], text: Range<usize>) {
     let name = b"{dynamic";
     for (at, _) in bytes[text.clone()].windows(name.len()).enumerate().filter(|(_, it)| *it == name) {
@@ -161,14 +161,14 @@ fn dynamic_within(shown: &mut Option<Vec<u8>>, bytes: &[u8], text: Range<usize>)
     }
 }
 
-/// Shows what stands on several lines before a constructor on one, unless a comment is among it.
+/// Joins the lines between two places, unless a comment stands there.
 fn join_lines(shown: &mut [u8], from: usize, to: usize) {
     if !shown[from..to].windows(2).any(|it| it == b"//") {
         shown[from..to].iter_mut().filter(|it| matches!(**it, b'\n' | b'\r')).for_each(|it| *it = b' ');
     }
 }
 
-/// The place behind `& Any` and behind the dollars before a text, which are blank, or behind any other sign.
+/// Blanks `& Any`, and the dollars before a text. Returns the place behind the sign or the blank part.
 fn sign(shown: &mut Option<Vec<u8>>, bytes: &[u8], from: usize) -> usize {
     let behind = |byte: u8| from + bytes[from..].iter().take_while(|it| **it == byte).count();
     let end = behind(bytes[from]);
@@ -191,7 +191,7 @@ fn byte_before(bytes: &[u8], at: usize) -> u8 {
     at.checked_sub(1).and_then(|at| bytes.get(at)).copied().unwrap_or(b';')
 }
 
-/// Whether what follows an annotation is how a property is read or written, also behind a word that says who may do so.
+/// Checks whether a getter or a setter follows an annotation, also behind a word such as `private`.
 fn is_of_accessor(behind: &[u8]) -> bool {
     const WHO: [&[u8]; 4] = [b"private ", b"protected ", b"internal ", b"public "];
     let text = behind.trim_ascii_start();

@@ -1,34 +1,34 @@
-//! Which braces of Kotlin are those of a type's members or of the cases of a `when`, and what stands before such braces.
+//! The braces of Kotlin that hold a type's members or the cases of a `when`, and the constructs directly before such braces.
 
 use super::kotlin_mask::{behind_brackets, behind_text, is_of_word};
 use provost_base::limits::SOURCE_DEPTH_MAX;
 
-/// What the braces and brackets around a place are.
+/// The open braces and brackets around a place.
 #[derive(Default)]
 pub(super) struct Bodies {
     open: Vec<Body>,
-    /// What may begin with the next brace.
+    /// The construct whose body the next brace opens.
     next: Next,
-    /// The brackets that are open within the innermost braces.
+    /// The number of open brackets within the innermost braces.
     brackets: usize,
 }
 
-/// What is between open braces.
+/// The content of a pair of braces.
 #[derive(Clone, Copy)]
 struct Body {
-    /// Whether it is the members of a type.
+    /// Whether the braces hold the members of a type.
     has_members: bool,
-    /// Whether it is the cases of an enumeration, until a semicolon.
+    /// Whether the braces hold the constants of an enumeration; false behind the semicolon that ends them.
     has_entries: bool,
-    /// Whether it is the cases of a `when`.
+    /// Whether the braces hold the cases of a `when`.
     has_cases: bool,
-    /// What was to come and the open brackets around it.
+    /// The state outside of the braces: the construct that waits for its body, and the number of open brackets.
     around: (Next, usize),
 }
 
 #[derive(Clone, Copy, Default)]
 struct Next {
-    /// Where a type has begun whose members may follow.
+    /// The place of the word `class`, `interface` or `object`, if the type's members may follow.
     of_type: Option<usize>,
     is_enumeration: bool,
     is_when: bool,
@@ -36,7 +36,7 @@ struct Next {
 
 impl Bodies {
     pub(super) fn word(&mut self, word: &[u8], before: u8, at: usize) {
-        // What stands between the brackets of a constructor ends no type.
+        // The words between the brackets of a constructor end no type.
         if self.brackets > 0 {
             return;
         }
@@ -49,7 +49,7 @@ impl Bodies {
         }
     }
 
-    /// Takes in a mark; whether it ends the members of a type.
+    /// Takes in a mark. Returns whether the mark ends the members of a type.
     pub(super) fn mark(&mut self, mark: u8) -> bool {
         match mark {
             b'(' | b'[' => self.brackets += 1,
@@ -87,28 +87,28 @@ impl Bodies {
         (self.next, self.brackets) = (Next::default(), 0);
     }
 
-    /// Whether a type has begun whose members may follow.
+    /// Checks whether a type's members may follow.
     pub(super) fn is_before_members(&self) -> bool {
         self.next.of_type.is_some() && self.brackets == 0
     }
 
-    /// Where the type begins whose members may follow.
+    /// Returns the place at which that type begins.
     pub(super) fn head(&self) -> Option<usize> {
         self.next.of_type
     }
 
-    /// Whether a place is directly among the members of a type.
+    /// Checks whether the place is directly within the members of a type.
     pub(super) fn is_among_members(&self) -> bool {
         self.open.last().is_some_and(|it| it.has_members && !it.has_entries) && self.brackets == 0
     }
 
-    /// Whether a place is directly among the cases of a `when`.
+    /// Checks whether the place is directly within the cases of a `when`.
     pub(super) fn is_among_cases(&self) -> bool {
         self.open.last().is_some_and(|it| it.has_cases) && self.brackets == 0
     }
 }
 
-/// The end of what a type passes its members on to, behind `by`, and whether the type's own members follow.
+/// Returns the end of the delegate behind `by`, and whether the type's own members follow.
 pub(super) fn delegate(bytes: &[u8], from: usize) -> (usize, bool) {
     let mut at = from;
     while at < bytes.len() {
@@ -123,7 +123,7 @@ pub(super) fn delegate(bytes: &[u8], from: usize) -> (usize, bool) {
             b'\n' => {
                 let next = bytes[at..].trim_ascii_start();
                 let goes_on = [&b"."[..], b"?.", b",", b"{", b"where"].iter().any(|it| next.starts_with(it));
-                // The name itself may stand on the next line.
+                // The delegate may stand on the next line.
                 if !goes_on && !bytes[from..at].trim_ascii().is_empty() {
                     return (at, false);
                 }
@@ -142,7 +142,8 @@ pub(super) fn delegate(bytes: &[u8], from: usize) -> (usize, bool) {
     (at, false)
 }
 
-/// Whether an `if` at a place says when a case of a `when` counts; where it begins, if that is before the `if`: `else if`.
+/// Returns `None` unless the `if` at a place is the condition of a case of a `when`; else the place of the `else` of `else if`, if it
+/// has one.
 pub(super) fn guarded(bytes: &[u8], at: usize) -> Option<Option<usize>> {
     let line = bytes[..at].iter().rposition(|it| *it == b'\n').map_or(0, |it| it + 1);
     let before = bytes[line..at].trim_ascii();
@@ -155,14 +156,14 @@ pub(super) fn guarded(bytes: &[u8], at: usize) -> Option<Option<usize>> {
     Some((before == b"else").then(|| line + bytes[line..at].iter().take_while(|it| **it != b'e').count()))
 }
 
-/// The end of `(a: A)` of a context, from behind its word, if a declaration follows.
+/// Returns the end of `(a: A)` behind the word `context`, if a declaration follows.
 pub(super) fn context(bytes: &[u8], from: usize) -> Option<usize> {
     if bytes.get(from) != Some(&b'(') {
         return None;
     }
     let end = behind_brackets(bytes, from)?;
     let inside = bytes[from + 1..end - 1].trim_ascii_start();
-    // A call of this name has values between its brackets.
+    // A call of a function with this name has values between its brackets.
     if !inside.contains(&b':') && !inside.first().is_some_and(u8::is_ascii_uppercase) {
         return None;
     }
@@ -170,14 +171,14 @@ pub(super) fn context(bytes: &[u8], from: usize) -> Option<usize> {
     (next.starts_with(b"@") || next.starts_with(b"context(") || is_declaration(next)).then_some(end)
 }
 
-/// Whether a declaration follows on the same line, behind a blank.
+/// Checks whether a declaration follows on the same line, behind a blank.
 pub(super) fn begins_declaration(behind: &[u8]) -> bool {
     let Some(rest) = behind.strip_prefix(b" ") else { return false };
     let rest = &rest[rest.iter().take_while(|it| **it == b' ').count()..];
     rest.starts_with(b"@") || is_declaration(rest)
 }
 
-/// Whether a text begins with a word that a declaration begins with.
+/// Checks whether the text begins with a word that begins declarations.
 fn is_declaration(text: &[u8]) -> bool {
     const WORDS: &[&[u8]] = &[
         b"abstract",

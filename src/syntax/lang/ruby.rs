@@ -241,7 +241,7 @@ fn singleton(walk: &mut Walk<'_>, node: Node<'_>) {
     walk.open(at);
 }
 
-/// `Store.class_eval do … end`: what is within is more of that class.
+/// Records `Store.class_eval do … end`, which opens the class again.
 pub(super) fn opened_again(walk: &mut Walk<'_>, node: Node<'_>, written: &str) {
     let (path, own) = placed(walk, written);
     comments::end_at(walk, node.start_byte(), 0);

@@ -134,7 +134,7 @@ pub(super) fn above(walk: &mut Walk<'_>, node: Node<'_>) {
 /// A name that is no variable calls a method.
 pub(super) fn bare(walk: &mut Walk<'_>, node: Node<'_>) {
     let name = walk.text(node);
-    // `_1` and `it` are what a block is given whose parameters are not written.
+    // `_1` and `it` are the parameters of a block that names none.
     let is_given = matches!(&*name, "it" | "_1" | "_2" | "_3") && walk.scope.functions > 0;
     if is_given {
         return;

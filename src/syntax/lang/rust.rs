@@ -465,7 +465,7 @@ fn constant(walk: &mut Walk<'_>, node: Node<'_>) {
     let found = Found { signature, seen, typed: true, ..Found::new(&name, sort, node.byte_range()) };
     let at = walk.symbol(found);
     walk.open(at);
-    // What gives it its value runs for it.
+    // The constant is the caller of the functions in its value.
     walk.open_for_owner();
 }
 

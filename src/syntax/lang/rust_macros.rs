@@ -194,7 +194,7 @@ fn is_before_item(walk: &Walk<'_>, all: &[Node<'_>], at: usize) -> bool {
     let before = at.checked_sub(1).map_or("", |before| all[before].kind());
     match token.kind() {
         "pub" | "async" | "unsafe" | "const" | "extern" | "#" => true,
-        // One behind code is of that code.
+        // A comment behind code belongs to that code.
         "line_comment" | "block_comment" => {
             let before = walk.source.get(..token.start_byte()).unwrap_or_default();
             let line = before.iter().rposition(|it| *it == b'\n').map_or(0, |at| at + 1);

@@ -1,7 +1,7 @@
-//! Rust as its grammar is shown it: the word `safe` before a function or a static of another language is blank, since the grammar
-//! does not know it. Nothing changes its place.
+//! The text of Rust as Provost shows it to the grammar: the word `safe` before a foreign function or static is blank, because the
+//! grammar lacks it. All bytes keep their places.
 
-/// What the grammar is shown instead of a file; none where it can be shown the file itself.
+/// Returns the text for the grammar; `None` if the grammar takes the file itself.
 pub(crate) fn mask(bytes: &[u8]) -> Option<Vec<u8>> {
     let is_there =
         |it: &[u8]| matches!(it, [b' ' | b'\t' | b'\n', b's', b'a', b'f', b'e', b' ', b'f' | b's', ..]);

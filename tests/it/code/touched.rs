@@ -170,7 +170,7 @@ fn a_line_is_of_the_symbol_whose_brackets_are_on_it() {
     let typedef = "/** Doc. */\ntypedef struct p {\n    int x;\n    int y;\n} p_t, *p_p;\n";
     let php = "<?php\nclass A {\n    function __construct(\n        private B $b,\n    ) { f(1); }\n}\n";
     let cases = [
-        // What stands before and behind the parameters of a head is of the class.
+        // The text before and behind the parameters of a head belongs to the class.
         (Kotlin, kotlin, "Base(1)", "Base(2)", &["A"][..]),
         (Kotlin, kotlin, "data class", "class", &["A"]),
         (Kotlin, kotlin, "@Table", "@Table // x", &["A"]),
@@ -181,24 +181,24 @@ fn a_line_is_of_the_symbol_whose_brackets_are_on_it() {
         (Java, record, "int y", "long y", &["A.y"]),
         (CSharp, "record A(int X) : B(X);\n", "B(X)", "C(X)", &["A"]),
         (Ruby, "A = Struct.new(:x, :y, keyword_init: true) do\nend\n", "true", "false", &["A"]),
-        // A member on the line of what is around it begins and ends with itself.
+        // A member on the line of its class has only its own text.
         (TypeScript, "class A { f() {} }\n", "class A", "export class A", &["A"]),
         (TypeScript, "class A { f() {} }\n", "f() {} }", "f() {} } // x", &["A"]),
         (Cpp, "namespace n { int x; struct A { int y; } a; }\n", "a; }", "a; } // x", &["n"]),
-        // An attribute before what opens on its line is of that.
+        // An attribute belongs to the construct that opens on its line.
         (Java, constant, "@Old P(", "@Old P(1, ", &["A.P"]),
         (Java, constant, "@Override int", "int", &["A.P.f"]),
         (Java, "class A {\n    @X\n    int f() { return 1; }\n}\n", "@X", "@Y", &["A.f"]),
-        // Where a sign is none of comments and attributes.
+        // In these languages, the sign begins no comment and no attribute.
         (Swift, "#Preview { f() }\nlet x = 1\n", "f()", "g()", &[""]),
         (Ruby, "class A\n  @all = {}\n  def f; end\nend\n", "{}", "[]", &["A"]),
         (JavaScript, "class A {\n  #x = 1\n  f() {}\n}\n", "= 1", "= 2", &["A.#x"]),
-        // A name for a type is apart from the members of the type.
+        // An edit of a type's member does not touch the type's other names.
         (C, typedef, "int x", "long x", &["p.x"]),
         (C, typedef, "Doc.", "Word.", &["p"]),
         (C, typedef, "*p_p", "**p_p", &["p_p"]),
         (C, "struct p { int x; } a;\n", "int x", "long x", &["p.x"]),
-        // A parameter that is a member too is within the constructor.
+        // A promoted parameter lies within the constructor.
         (Php, php, "f(1)", "f(2)", &["A.__construct"]),
         (Php, php, "f(1); }", "f(1); } // x", &["A.__construct"]),
         // Declarations below each other are several.
@@ -208,7 +208,7 @@ fn a_line_is_of_the_symbol_whose_brackets_are_on_it() {
         (Python, "(a,  # one\n b) = f(1)\nc, d = f(3)\n", "f(1)", "f(2)", &["a", "b"]),
         (JavaScript, "const { a, b } = f(1, 2)\nconst { c, d } = f(3, 4)\n", "(1", "(5", &["a", "b"]),
         (Kotlin, "val (a, b) = f(1, 2)\nval (c, d) = f(3, 4)\n", "(3", "(5", &["c", "d"]),
-        // A comment behind an item between the brackets of a macro is of that item.
+        // A comment behind an item between the brackets of a macro belongs to the item.
         (Rust, "m! {\n    static A: u8 = 1; // a\n    static B: u8 = 2;\n}\n", "// a", "// b", &["A"]),
         (Rust, "m! { // a\n    static A: u8 = 1;\n}\n", "// a", "// b", &[""]),
     ];

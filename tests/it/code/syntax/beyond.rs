@@ -1,5 +1,4 @@
-//! What the grammars do not know by themselves, though the languages have it, and names that are easily given to the wrong
-//! symbol.
+//! Constructs that the grammars lack, though the languages have them, and names that a reading easily gives to the wrong symbol.
 
 use provost::syntax::{Language, Reading, Target};
 
@@ -164,7 +163,6 @@ fn what_a_grammar_does_not_know_by_itself_is_read_whole_and_named_as_it_is() {
     }
 }
 
-/// What looks the same and is something else.
 #[test]
 fn what_only_looks_like_something_that_a_grammar_does_not_know_is_left_as_it_is() {
     for (language, text, expected) in [
