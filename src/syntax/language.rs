@@ -10,8 +10,8 @@ use super::canon::{DeclaredName, Role};
 use super::generated::Says;
 use super::knowledge::Knowledge;
 use super::lang::{
-    Dialect, c_grammar, c_mask, csharp, ecma, go, java, kotlin, kotlin_mask, php, php_known, python, ruby,
-    ruby_known, rust, swift, swift_known, swift_mask,
+    Dialect, c_grammar, c_mask, csharp, csharp_mask, ecma, ecma_mask, go, java, kotlin, kotlin_mask, php,
+    php_known, python, ruby, ruby_known, rust, rust_mask, swift, swift_known, swift_mask,
 };
 use super::{built_in, built_in_jvm, generated, knowledge};
 
@@ -346,6 +346,17 @@ impl Language {
             Self::C | Self::Cpp | Self::CHeader => c_mask::mask(bytes),
             Self::Kotlin => kotlin_mask::mask(bytes).map(|shown| (shown, Vec::new())),
             Self::Swift => swift_mask::mask(bytes).map(|shown| (shown, Vec::new())),
+            Self::TypeScript | Self::Tsx => ecma_mask::mask(bytes).map(|shown| (shown, Vec::new())),
+            Self::Rust => rust_mask::mask(bytes).map(|shown| (shown, Vec::new())),
+            Self::CSharp => csharp_mask::mask(bytes).map(|shown| (shown, Vec::new())),
+            Self::JavaScript | Self::Python | Self::Go | Self::Java | Self::Ruby | Self::Php => None,
+        }
+    }
+
+    /// Returns the text for a second parse of a file that did not parse.
+    pub(super) fn masked_further(self, shown: &[u8]) -> Option<Vec<u8>> {
+        match self {
+            Self::Tsx | Self::JavaScript => ecma_mask::mask_between_tags(shown),
             _ => None,
         }
     }

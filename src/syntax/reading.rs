@@ -111,7 +111,7 @@ pub fn read(language: Language, bytes: &[u8], patience: &ParseDeadline<'_>) -> R
     let limit = Limit::new(patience);
     let (shown, macros) = language.masked(bytes).unzip();
     let shown: &[u8] = shown.as_deref().unwrap_or(bytes);
-    match language.with_parser(|parser| parse(parser, shown, &limit)) {
+    match language.with_parser(|parser| parse_as_shown(parser, language, shown, &limit)) {
         Ok(tree) => {
             if let Err(wrong) = std::str::from_utf8(bytes) {
                 facts.trouble.push(Trouble::NotUtf8 { first: offset(wrong.valid_up_to()) });
@@ -126,6 +126,21 @@ pub fn read(language: Language, bytes: &[u8], patience: &ParseDeadline<'_>) -> R
 /// A place in a file; files are shorter than 4 GiB, which [`SOURCE_BYTES_MAX`] sees to.
 pub(super) fn offset(at: usize) -> u32 {
     u32::try_from(at).unwrap_or(u32::MAX)
+}
+
+/// Parses a text; if it has errors, and a further masked text has none, returns the tree of that one.
+fn parse_as_shown(
+    parser: &mut Parser,
+    language: Language,
+    shown: &[u8],
+    limit: &Limit<'_>,
+) -> Result<Tree, Trouble> {
+    let tree = parse(parser, shown, limit)?;
+    let further = if tree.root_node().has_error() { language.masked_further(shown) } else { None };
+    match further.map(|further| parse(parser, &further, limit)) {
+        Some(Ok(second)) if !second.root_node().has_error() => Ok(second),
+        _ => Ok(tree),
+    }
 }
 
 pub(super) fn parse(parser: &mut Parser, bytes: &[u8], limit: &Limit<'_>) -> Result<Tree, Trouble> {

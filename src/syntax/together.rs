@@ -55,9 +55,33 @@ pub(super) fn share(
     }
 }
 
-/// Whether what is between two names is between two of a list.
+/// Whether what is between two names is between two of a list. A list goes on behind a line that ends with a comma or within
+/// brackets.
 fn is_list(between: &[u8]) -> bool {
-    between.contains(&b',') && !between.contains(&b';')
+    let (mut depth, mut last, mut has_comma, mut at) = (0_i32, b' ', false, 0);
+    while let Some(byte) = between.get(at) {
+        match byte {
+            b';' => return false,
+            b'\n' if depth <= 0 && !matches!(last, b',' | b'(' | b'[' | b'{' | b'\\') => return false,
+            b'#' => {
+                at += between[at..].iter().take_while(|it| **it != b'\n').count();
+                continue;
+            }
+            b'/' if between.get(at + 1) == Some(&b'/') => {
+                at += between[at..].iter().take_while(|it| **it != b'\n').count();
+                continue;
+            }
+            b'(' | b'[' | b'{' => depth += 1,
+            b')' | b']' | b'}' => depth -= 1,
+            b',' => has_comma = true,
+            _ => {}
+        }
+        if !byte.is_ascii_whitespace() {
+            last = *byte;
+        }
+        at += 1;
+    }
+    has_comma
 }
 
 /// Where the line begins on which the bracket of a pattern opens that `name` is in, as in `const {` of several lines; `start`, the
@@ -65,6 +89,13 @@ fn is_list(between: &[u8]) -> bool {
 fn opening(bytes: &[u8], behind: usize, start: usize, name: usize) -> usize {
     let before = bytes.get(behind..name).unwrap_or_default();
     let Some(at) = before.iter().rposition(|it| matches!(it, b'{' | b'[' | b'(')) else { return start };
+    // `var (` of Go holds declarations, and is no pattern.
+    let is_around = before[at] == b'('
+        && before[at + 1..].contains(&b'\n')
+        && [&b"var"[..], b"const"].iter().any(|word| before[..at].trim_ascii_end().ends_with(word));
+    if is_around {
+        return start;
+    }
     // Between the bracket and the name are other parts of the pattern alone.
     let mut parts = before[at + 1..].split(u8::is_ascii_whitespace).filter(|it| !it.is_empty());
     if !parts.all(|it| it.ends_with(b",") || it.ends_with(b":") || it == b"...") {
@@ -81,6 +112,8 @@ fn closing(bytes: &[u8], start: usize, end: usize, bound: usize) -> usize {
     for (at, byte) in bytes.iter().enumerate().take(bound).skip(start) {
         match byte {
             b'(' | b'[' | b'{' => open += 1,
+            // The construct around the names ends.
+            b')' | b']' | b'}' if open <= 0 && at >= end => return at,
             b')' | b']' | b'}' => open -= 1,
             b'\n' if at >= end && open <= 0 => return at,
             _ => {}

@@ -1,8 +1,9 @@
 //! The symbols that an edit touches: those whose text differs before and after it, each as far inside as the change
 //! lies.
 //!
-//! A symbol includes the rest of its lines (`export`, a semicolon) and the comments and attributes directly
-//! above it, so that a new function with its comment touches only itself. For a symbol that contains others, and
+//! A symbol includes the rest of its lines (`export`, a semicolon), except a part that belongs to the construct around it, and the
+//! comments and attributes directly above it, so that a new function with its comment touches only itself. For a symbol that
+//! contains others, and
 //! for the file, only the text outside of these counts, without empty lines.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,7 +12,7 @@ use std::ops::Range;
 use provost_base::encloses;
 
 use super::reading::{Together, offset};
-use super::{Reading, together};
+use super::{Language, Reading, together};
 
 /// A file's code and its bytes.
 #[derive(Clone, Copy)]
@@ -155,20 +156,24 @@ fn places(version: Version<'_>) -> (Vec<Range<usize>>, Vec<Vec<usize>>) {
         children[parent.map_or(symbols.len(), |it| it as usize)].push(at);
     }
     let plain = |at: usize| symbols[at].range.start as usize..symbols[at].range.end as usize;
+    // A name may be recorded before the type that is defined before it: `typedef struct point { … } point_t`.
+    children.iter_mut().for_each(|inner| inner.sort_by_key(|at| (plain(*at).start, *at)));
     let mut ranges: Vec<Range<usize>> = (0..symbols.len()).map(plain).collect();
     for (parent, inner) in children.iter().enumerate() {
         let bounds = if parent < symbols.len() { plain(parent) } else { 0..version.bytes.len() };
         let (mut from, mut outer) = (bounds.start, 0..0);
         for (nth, at) in inner.iter().enumerate() {
-            let next = inner.get(nth + 1).map_or(bounds.end, |it| plain(*it).start);
             let own = plain(*at);
+            let is_behind = |start: &usize| *start >= own.end;
+            let next = inner[nth + 1..].iter().map(|it| plain(*it).start).find(is_behind);
+            let next = next.unwrap_or(bounds.end);
             // A symbol within a sibling shares its lines with the sibling: a property among the parameters of a constructor.
             if outer.start < own.start && own.end < outer.end {
                 ranges[*at] = own;
                 continue;
             }
             outer = own.clone();
-            ranges[*at] = with_its_lines(version.bytes, own, from..next);
+            ranges[*at] = with_its_lines(version, own, from..next);
             from = ranges[*at].end;
         }
         together::share(version, inner, bounds, &mut ranges);
@@ -176,12 +181,15 @@ fn places(version: Version<'_>) -> (Vec<Range<usize>>, Vec<Vec<usize>>) {
     (ranges, children)
 }
 
-/// A range with the rest of its lines, and the comments and attributes directly above it, within bounds.
-fn with_its_lines(bytes: &[u8], range: Range<usize>, bounds: Range<usize>) -> Range<usize> {
+/// A range with the rest of its lines, and the comments and attributes directly above it, within bounds. The text before a bracket that
+/// opens before the range on its line, and behind one that closes there, belongs to the construct around:
+/// `class Point(val x: Int) : Shape()`.
+fn with_its_lines(version: Version<'_>, range: Range<usize>, bounds: Range<usize>) -> Range<usize> {
+    let bytes = version.bytes;
     let line_start = |at: usize| bytes[..at].iter().rposition(|it| *it == b'\n').map_or(0, |it| it + 1);
     let mut start = range.start.min(bytes.len());
     let line = line_start(start);
-    if line >= bounds.start {
+    if line >= bounds.start && brackets(&bytes[line..start]).1 == 0 {
         start = line;
         while start > bounds.start {
             let above = line_start(start - 1);
@@ -191,7 +199,10 @@ fn with_its_lines(bytes: &[u8], range: Range<usize>, bounds: Range<usize>) -> Ra
                 let begin = comment_that_ends(&bytes[bounds.start..start]).filter(|_| ends_one);
                 begin.map(|it| bounds.start + it)
             };
-            let Some(begin) = (if is_note(line) { Some(above) } else { block() }) else { break };
+            let Some(begin) = (if is_note(version.reading.language, line) { Some(above) } else { block() })
+            else {
+                break;
+            };
             if begin < bounds.start {
                 break;
             }
@@ -200,33 +211,46 @@ fn with_its_lines(bytes: &[u8], range: Range<usize>, bounds: Range<usize>) -> Ra
     }
     let end = range.end.min(bytes.len());
     let line = bytes[end..].iter().position(|it| *it == b'\n').map_or(bytes.len(), |it| end + it);
-    start..if line <= bounds.end { line } else { end }
+    start..if line <= bounds.end && brackets(&bytes[end..line]).0 == 0 { line } else { end }
+}
+
+/// Counts the brackets that a part of a line closes and that open before it, and those that it opens and that close behind it, up to a
+/// comment.
+fn brackets(text: &[u8]) -> (usize, usize) {
+    let (mut closed, mut open) = (0, 0_usize);
+    for (at, byte) in text.iter().enumerate() {
+        match byte {
+            b'(' | b'[' | b'{' => open += 1,
+            b')' | b']' | b'}' if open > 0 => open -= 1,
+            b')' | b']' | b'}' => closed += 1,
+            b'/' if matches!(text.get(at + 1), Some(b'/' | b'*')) => break,
+            b'#' if at > 0 && text[at - 1] == b' ' => break,
+            _ => {}
+        }
+    }
+    (closed, open)
 }
 
 /// Whether a line is a comment or an attribute of what follows it.
-fn is_note(line: &[u8]) -> bool {
+fn is_note(language: Language, line: &[u8]) -> bool {
     let line = line.trim_ascii();
-    const MARKS: [&[u8]; 4] = [b"//", b"/*", b"*", b"@"];
-    // After these, a sign of comments is one of a preprocessor or of the system.
-    const ORDERS: [&[u8]; 15] = [
-        b"if",
-        b"else",
-        b"elif",
-        b"end",
-        b"include",
-        b"import",
-        b"define",
-        b"undef",
-        b"pragma",
-        b"error",
-        b"warning",
-        b"line",
-        b"region",
-        b"nullable",
-        b"!",
-    ];
-    let is_remark = line.strip_prefix(b"#").is_some_and(|rest| !ORDERS.iter().any(|it| rest.starts_with(it)));
-    is_remark || MARKS.iter().any(|it| line.starts_with(it))
+    // `#` begins comments in some languages, and a directive, a macro or a private member in others; `@` begins attributes in some, and
+    // a variable in others.
+    let (has_remarks, has_attributes) = match language {
+        Language::Python => (true, true),
+        Language::Ruby | Language::Php => (true, false),
+        Language::TypeScript | Language::Tsx | Language::JavaScript => (false, true),
+        Language::Java | Language::Kotlin | Language::Swift => (false, true),
+        Language::CSharp | Language::Rust | Language::Go => (false, false),
+        Language::C | Language::Cpp | Language::CHeader => (false, false),
+    };
+    match line {
+        [b'/', b'/' | b'*', ..] | [b'#', b'[', ..] => true,
+        [b'#', rest @ ..] => has_remarks && !rest.starts_with(b"!"),
+        // The construct around may follow the attribute: `@Entity class Point {`.
+        [b'@', ..] => has_attributes && brackets(line).1 == 0,
+        _ => false,
+    }
 }
 
 /// Where the line begins on which a comment of several lines begins that ends at the end of a text, on lines of its own.

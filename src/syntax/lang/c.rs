@@ -48,7 +48,9 @@ pub(super) fn enter(walk: &mut Walk<'_>, node: Node<'_>, kind: u8) -> bool {
                 types::type_parameters(walk, node);
             }
         }
+        // `format(printf, 1, 2)` in an attribute looks like a call and is none.
         Kind::TemplateInstantiation | Kind::AccessSpecifier => return false,
+        Kind::Attribute | Kind::AttributeDeclaration => return false,
         Kind::Class | Kind::Struct | Kind::Union => classes::class(walk, node, kind),
         Kind::Enum => classes::enumeration(walk, node),
         Kind::Enumerator => classes::enumerator(walk, node),
@@ -288,7 +290,12 @@ fn declaration(walk: &mut Walk<'_>, node: Node<'_>) {
     }
     let mut cursor = node.walk();
     let all: Vec<Node<'_>> = node.children_by_field_name("declarator", &mut cursor).collect();
-    let alone = all.len() == 1;
+    // A named type is a symbol beside the variable that it is defined for: `struct Point { … } origin;`.
+    let has_name = typed.is_some_and(|typed| {
+        let parts = [Field::Body, Field::Name].map(|field| walk.field(typed, field as u8));
+        parts.iter().all(Option::is_some)
+    });
+    let alone = all.len() == 1 && !has_name;
     let mut last = None;
     for declarator in &all {
         if let Some(list) = types::structured_binding(walk, *declarator) {
@@ -298,8 +305,10 @@ fn declaration(walk: &mut Walk<'_>, node: Node<'_>) {
         let range = if alone { whole(walk, node) } else { declarator.byte_range() };
         last = declare(walk, node, *declarator, range).or(last);
     }
-    if alone {
+    if alone && last.is_some() {
         walk.open(last);
+        // The variable is the caller of the functions in its initial value.
+        walk.open_for_owner();
     }
 }
 

@@ -169,6 +169,9 @@ pub(super) fn typedef(walk: &mut Walk<'_>, node: Node<'_>) {
     // Recorded before its members, though its names stand behind them.
     let start = start_of(walk, node);
     walk.attributes_end(start);
+    // A type that the `typedef` defines has a name of its own; the comments above and the text before the other names belong to it.
+    let is_apart = body.is_some() && own_name.is_some();
+    let comments = if is_apart { walk.decorators.take() } else { None };
     let mut aliases = Vec::new();
     for declared in &all {
         let text = walk.text(declared.name).into_owned();
@@ -180,14 +183,20 @@ pub(super) fn typedef(walk: &mut Walk<'_>, node: Node<'_>) {
         // `typedef struct s s;` says nothing of what `s` has.
         let declared_only = base.as_ref() == Some(&text);
         let signature = declarators::signature(walk, node, declared);
-        let range = if all.len() == 1 || body.is_some() { whole.clone() } else { declared.top.byte_range() };
+        let is_whole = !is_apart && (all.len() == 1 || body.is_some());
+        let range = if is_whole { whole.clone() } else { declared.top.byte_range() };
         let found = Found { signature, declared: declared_only, ..Found::new(&text, Sort::TypeAlias, range) };
         let at = walk.symbol(found);
         let is_same = declared.function.is_none() && is_of_type(walk, declared);
         walk.bases(at, base.filter(|_| is_same && !declared_only).map(Into::into).into_iter().collect());
     }
+    if is_apart {
+        walk.decorators = comments;
+    }
     let (Some(_), Some(name)) = (body, own_name) else { return };
     walk.claim(typed);
+    // The text behind its members belongs to the other names.
+    let whole = if tag.is_some() { whole.start..typed.end_byte() } else { whole };
     match kind {
         Some(Kind::Enum) => define_enumeration(walk, typed, &[], name, whole),
         Some(kind @ (Kind::Struct | Kind::Union | Kind::Class)) => define(walk, typed, name, kind, whole),

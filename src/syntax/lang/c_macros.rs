@@ -111,7 +111,7 @@ fn calls(walk: &mut Walk<'_>, value: Node<'_>, own: &[String]) {
 }
 
 /// The path and the name of a function that a macro defines: `Suite.Name` of `TEST(Suite, Name) { … }`, `open` of
-/// `SYSCALL_DEFINE3(open, …) { … }`.
+/// `SYSCALL_DEFINE3(open, …) { … }`, `adds two` of `TEST_CASE("adds two") { … }`.
 pub(super) fn defined_by(walk: &Walk<'_>, node: Node<'_>) -> Option<(String, String)> {
     let end = walk.field(node, Field::Body as u8)?.start_byte();
     let text = String::from_utf8_lossy(walk.source.get(node.start_byte()..end)?).into_owned();
@@ -120,14 +120,31 @@ pub(super) fn defined_by(walk: &Walk<'_>, node: Node<'_>) -> Option<(String, Str
     if !is_macro_name(name) || walk.owner_kind() == Some(Sort::Class) {
         return None;
     }
-    let inside = rest.trim_end().strip_suffix(')')?;
+    // A comment may stand before the body.
+    let mut closing = rest.char_indices().scan(1_usize, |depth, (at, it)| match it {
+        '(' => {
+            *depth += 1;
+            Some((at, *depth))
+        }
+        ')' => {
+            *depth = depth.checked_sub(1)?;
+            Some((at, *depth))
+        }
+        _ => Some((at, *depth)),
+    });
+    let inside = rest.get(..closing.find(|(_, depth)| *depth == 0)?.0)?;
+    let owner = walk.scope.owner.map(|owner| format!("{}.", walk.facts.symbols[owner as usize].path));
+    let before = owner.unwrap_or_default();
+    if let Some(text) = inside.trim_start().strip_prefix('"') {
+        // In a path, a dot tells one name from the next.
+        let name = text.split_once('"')?.0.replace('.', "_");
+        return Some((format!("{before}{name}"), name));
+    }
     let mut arguments = inside.split(',').map(|it| it.split_whitespace().collect::<Vec<_>>().join(" "));
     let is_name =
         |it: &String| !it.is_empty() && it.bytes().all(|it| it.is_ascii_alphanumeric() || it == b'_');
     let first = arguments.next().filter(is_name)?;
     let second = arguments.next().filter(is_name).filter(|_| name.contains("TEST"));
-    let owner = walk.scope.owner.map(|owner| format!("{}.", walk.facts.symbols[owner as usize].path));
-    let before = owner.unwrap_or_default();
     Some(match second {
         Some(second) => (format!("{before}{first}.{second}"), second),
         None => (format!("{before}{first}"), first),

@@ -323,6 +323,25 @@ impl Masking<'_> {
         None
     }
 
+    /// Checks whether a branch in a list ends with a value and the next branch begins with a value, with no comma between them.
+    fn branches_clash(&self, condition: &Condition, dead: &[bool]) -> bool {
+        let alive = |from: usize, to: usize| {
+            (from + 1..to).filter(|it| !dead[*it] && self.tokens[*it].kind != Kind::Directive)
+        };
+        let is_operand = |at: usize, bracket: &[u8]| match self.tokens[at].kind {
+            Kind::Word => true,
+            Kind::Mark(mark) => bracket.contains(&mark),
+            // Texts beside each other are one.
+            Kind::Value => self.source.get(self.tokens[at].start as usize) != Some(&b'"'),
+            Kind::Directive => false,
+        };
+        condition.directives.windows(3).any(|it| {
+            let [from, between, to] = it else { return false };
+            let ends = alive(*from, *between).next_back().is_some_and(|it| is_operand(it, b")]}"));
+            ends && alive(*between, *to).next().is_some_and(|it| is_operand(it, b"("))
+        })
+    }
+
     /// Leaves a condition to the grammar, or blanks its lines, or all of its branches but one; what is open behind it.
     fn settle(&mut self, condition: &Condition, dead: &mut [bool]) -> Vec<Around> {
         let in_list = condition.before.last() == Some(&Around::List);
@@ -334,7 +353,7 @@ impl Masking<'_> {
             self.blank(range);
             dead[*directive] = true;
         }
-        if condition.balanced && in_list {
+        if condition.balanced && in_list && !self.branches_clash(condition, dead) {
             return condition.before.clone();
         }
         let (kept, around) =

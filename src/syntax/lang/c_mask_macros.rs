@@ -30,7 +30,17 @@ impl Masking<'_> {
                     let last = around.last().map(|it| it.0);
                     around.push((self.opened(at, last), at));
                 }
-                b')' | b']' | b'}' => drop(around.pop()),
+                b')' | b']' | b'}' => {
+                    around.pop();
+                    if self.mark(at) == b']' {
+                        self.attributes_behind(at + 1);
+                    }
+                }
+                b'=' if self.mark(at + 1) == b'{' => {
+                    if let Some((Around::List, opening)) = around.last().copied() {
+                        self.default_value(at + 1, opening);
+                    }
+                }
                 _ => {}
             }
             let here = around.last().map_or(Around::Declarations, |it| it.0);
@@ -58,10 +68,19 @@ impl Masking<'_> {
     fn one(&mut self, at: usize, here: Around) {
         match self.tokens[at].kind {
             Kind::Word => {
-                if self.word(at) == "new" {
-                    self.made(at);
+                match self.word(at) {
+                    "new" => self.made(at),
+                    // `return typename T::type();`
+                    "typename" if at > 0 && self.word(at - 1) == "return" => self.blank_range(at, at),
+                    "operator" => self.called_operator(at),
+                    _ => {}
                 }
                 if self.mark(at + 1) == b'(' || is_like_a_macro(self.word(at)) {
+                    let before = at.checked_sub(1).map_or(0, |it| self.mark(it));
+                    // `__attribute__((fallthrough));`
+                    if matches!(before, b':' | b';' | b'{' | b'}') && here == Around::Code {
+                        self.attributes_behind(at);
+                    }
                     self.beside_values(at, here);
                 }
             }
@@ -71,6 +90,11 @@ impl Masking<'_> {
                 if is_pointer && self.mark(at + 4) == b')' && self.mark(at + 5) == b'(' {
                     self.blank_range(at + 1, at + 1);
                 }
+                self.type_of_pointer_to_member(at + 1);
+                // `(this auto&& self)` of a member that names the object that it is called on.
+                if self.word(at + 1) == "this" && !self.word(at + 2).is_empty() {
+                    self.blank_range(at + 1, at + 1);
+                }
                 if at > 0 {
                     match here {
                         Around::Declarations => self.parameters(at),
@@ -78,7 +102,46 @@ impl Masking<'_> {
                     }
                 }
             }
+            Kind::Mark(b'*') => self.pointer_to_member(at),
             _ => {}
+        }
+    }
+
+    /// Shows the operator of `store.operator=(other)` as a name of as many bytes.
+    fn called_operator(&mut self, at: usize) {
+        let before = at.checked_sub(1).map_or(0, |it| self.mark(it));
+        let open = (at + 1..at + 5).find(|it| self.mark(*it) == b'(');
+        let (Some(open), b'.' | b'>') = (open, before) else { return };
+        let (start, end) = (self.tokens[at].end as usize, self.tokens[open].start as usize);
+        let is_sign = |it: &u8| b"=!<>+-*/%&|^~[],".contains(it);
+        if start < end && self.source.get(start..end).is_some_and(|it| it.iter().all(is_sign)) {
+            self.write(start, &vec![b'_'; end - start]);
+        }
+    }
+
+    /// Shows `(Store::*name)` as `(*name)`.
+    fn type_of_pointer_to_member(&mut self, from: usize) {
+        let mut at = from;
+        while !self.word(at).is_empty() && self.mark(at + 1) == b':' && self.mark(at + 2) == b':' {
+            at += 3;
+        }
+        if at > from && self.mark(at) == b'*' && !self.word(at + 1).is_empty() && self.mark(at + 2) == b')' {
+            self.blank_range(from, at - 1);
+        }
+    }
+
+    /// Shows `(store.*name)(…)` and `(store->*name)(…)` with another operator, because the grammar lacks these.
+    fn pointer_to_member(&mut self, at: usize) {
+        let is_beside = |a: usize, b: usize| self.tokens[a].end == self.tokens[b].start;
+        let Some(before) = at.checked_sub(1).filter(|it| is_beside(*it, at)) else { return };
+        let from = match self.mark(before) {
+            b'.' => Some(before),
+            b'>' => before.checked_sub(1).filter(|it| self.mark(*it) == b'-' && is_beside(*it, before)),
+            _ => None,
+        };
+        if let Some(from) = from {
+            self.blank_range(from, at);
+            self.write(self.tokens[from].start as usize, b"+");
         }
     }
 
@@ -147,6 +210,10 @@ impl Masking<'_> {
                     self.blank_range(at, at + 1);
                     at += 2;
                 }
+                "export" | "import" | "module" => match self.of_module(at) {
+                    Some(behind) => at = behind,
+                    None => break,
+                },
                 // `template class A<int>;` defines nothing.
                 "extern" if self.word(at + 1) == "template" => {
                     self.blank_range(at, at);
@@ -276,14 +343,22 @@ impl Masking<'_> {
         None
     }
 
-    /// `TEST(a, b) {` becomes `void a()    {`, in as many bytes.
+    /// `TEST(a, b) {` becomes `void a()    {`, in as many bytes, and `TEST("a b") {` becomes `void  ___() {`.
     fn show_as_function(&mut self, at: usize, closing: usize) {
         let first = self.tokens[at + 2];
-        if first.kind != Kind::Word || closing < at + 3 {
+        let (start, end) = (self.tokens[at].start as usize, self.tokens[closing].end as usize);
+        let (mut name, mut rest) = (first.start as usize, first.end as usize);
+        let is_text = first.kind == Kind::Value && self.source[name] == b'"';
+        if is_text {
+            (name, rest) = (name + 1, rest - 1);
+        }
+        // A text without an end, or with escapes, is no name.
+        let text = self.source.get(name..rest).unwrap_or_default();
+        let is_name = !text.is_empty() && !text.contains(&b'\\') && self.source.get(rest) != Some(&b'\n');
+        let has_two = is_text || (first.kind == Kind::Word && closing >= at + 3);
+        if !is_name || !has_two {
             return;
         }
-        let (start, end) = (self.tokens[at].start as usize, self.tokens[closing].end as usize);
-        let (name, rest) = (first.start as usize, first.end as usize);
         let word: &[u8] = if name - start > 4 { b"void" } else { b"int" };
         // `TEST(a) {`: one byte less than `()` needs; a blank before the body is as good.
         let end = if end - rest < 2 { end + 1 } else { end };
@@ -294,6 +369,9 @@ impl Masking<'_> {
         self.blank(start..name);
         self.blank(rest..end);
         self.write(start, word);
+        if is_text {
+            self.write(name, &vec![b'_'; rest - name]);
+        }
         self.write(rest, b"()");
     }
 }

@@ -173,6 +173,11 @@ impl Masking<'_> {
         if STATEMENTS.contains(word) || word.is_empty() {
             return at;
         }
+        // `emit changed(1);` of Qt calls a function.
+        if matches!(word, "emit" | "Q_EMIT") && !self.word(at + 1).is_empty() {
+            self.blank_range(at, at);
+            return at + 1;
+        }
         // A label before the end, or before a condition.
         if self.mark(at + 1) == b':' && self.mark(at + 2) != b':' {
             let (end, next) = (
@@ -206,8 +211,22 @@ impl Masking<'_> {
             self.blank_range(at, at);
             return at + 1;
         }
-        self.words(at, usize::MAX);
+        let end = self.words(at, usize::MAX);
+        self.made_of_values(at, end);
         at
+    }
+
+    /// Shows `const Store& store(this->store());` with braces, because the grammar takes it for the declaration of a function.
+    fn made_of_values(&mut self, from: usize, opening: usize) {
+        if self.mark(opening) != b'(' {
+            return;
+        }
+        let Some(closing) = self.closing(opening).filter(|it| self.mark(*it + 1) == b';') else { return };
+        let is_arrow = |it: usize| self.mark(it) == b'-' && self.mark(it + 1) == b'>';
+        if opening > from + 1 && !self.word(opening - 1).is_empty() && (opening..closing).any(is_arrow) {
+            self.write(self.tokens[opening].start as usize, b"{");
+            self.write(self.tokens[closing].start as usize, b"}");
+        }
     }
 
     /// `EACH(a, b) { … }` and `CHECK(a)` on a line of its own get a semicolon.
@@ -222,5 +241,44 @@ impl Masking<'_> {
             self.write(end, b";");
             self.begins = next;
         }
+    }
+
+    /// Shows the braces of `A a = {}` among parameters as a name, because the grammar allows no braces there.
+    pub(super) fn default_value(&mut self, from: usize, opening: usize) {
+        let called = opening.checked_sub(1).map_or("", |it| self.word(it));
+        if self.mark(opening) != b'(' || matches!(called, "for" | "if" | "while" | "switch") {
+            return;
+        }
+        let mut depth = 0_u32;
+        for at in from..self.tokens.len().min(from + 256) {
+            match self.mark(at) {
+                b'{' => depth += 1,
+                b'}' => depth -= 1,
+                b';' => return,
+                _ => {}
+            }
+            if depth == 0 {
+                let range = self.tokens[from].start as usize..self.tokens[at].end as usize;
+                let text = &self.source[range.clone()];
+                let name = vec![b'_'; text.iter().position(|it| *it == b'\n').unwrap_or(text.len())];
+                self.blank(range.clone());
+                self.write(range.start, &name);
+                return;
+            }
+        }
+    }
+
+    /// Blanks the attributes of `int a[2] __attribute__((aligned(8)));`, because the grammar allows them only behind a function. Returns
+    /// the place behind them.
+    pub(super) fn attributes_behind(&mut self, from: usize) -> Option<usize> {
+        let mut at = from;
+        while self.word(at).starts_with("__attribute") {
+            at = self.closing(at + 1)? + 1;
+        }
+        if at > from && matches!(self.mark(at), b';' | b'=' | b',') {
+            self.blank_range(from, at - 1);
+            return Some(at);
+        }
+        None
     }
 }

@@ -2,6 +2,7 @@
 
 use super::c_macros::is_macro_name;
 use super::c_mask::Masking;
+use super::c_tokens::Kind;
 use super::c_words::{BEGINNINGS, QUALIFIERS, STATEMENTS, TYPES, is_like_a_macro, sounds_like_an_attribute};
 
 /// The state of reading a row of words.
@@ -62,6 +63,14 @@ impl Masking<'_> {
                 "namespace" | "using" | "template" => return row.at,
                 word if TYPES.contains(word) => (row.has_type, row.ends_with_name) = (true, false),
                 word if QUALIFIERS.contains(word) => row.ends_with_name = false,
+                word if word.starts_with("__attribute") => {
+                    let is_behind_name = row.names.len() + usize::from(row.has_type) > 1;
+                    match self.attributes_behind(row.at).filter(|_| is_behind_name) {
+                        Some(behind) => row.at = behind,
+                        None => return row.at,
+                    }
+                    continue;
+                }
                 word if STATEMENTS.contains(word) => return row.at,
                 word if is_like_a_macro(word) && self.mark(row.at + 1) == b'(' => {
                     if self.is_past_macro(&mut row) {
@@ -72,6 +81,12 @@ impl Masking<'_> {
                 _ => row.name(),
             }
             row.at += 1;
+        }
+        let is_nameless = if row.has_type { !row.ends_with_name } else { row.names.len() == 1 };
+        if is_nameless && class != usize::MAX && self.mark(row.at) == b':' && self.mark(row.at + 2) == b';' {
+            // The grammar lacks bits without a name: `unsigned :3;`.
+            self.blank_range(row.at, row.at + 1);
+            return row.at + 2;
         }
         let name = row.names.last().copied().filter(|_| row.ends_with_name);
         self.choose(&row.names, name, row.has_type, row.at, class);
@@ -123,11 +138,43 @@ impl Masking<'_> {
         true
     }
 
+    /// Blanks `export module a.b;`, `import a.b;`, and `export` before a declaration, because the grammar lacks modules. Returns the
+    /// place behind them.
+    pub(super) fn of_module(&mut self, at: usize) -> Option<usize> {
+        let is_export = self.word(at) == "export";
+        let from = at + usize::from(is_export);
+        let is_first = at == 0 || is_export || self.word(0) == "module";
+        let goes_on = |it: u8| matches!(it, b';' | b'.' | b':');
+        let is_said = match self.word(from) {
+            "module" => is_first && (goes_on(self.mark(from + 1)) || goes_on(self.mark(from + 2))),
+            "import" => {
+                matches!(self.mark(from + 1), b'<' | b':')
+                    || self.tokens.get(from + 1).is_some_and(|it| it.kind == Kind::Value)
+                    || (!self.word(from + 1).is_empty() && goes_on(self.mark(from + 2)))
+            }
+            _ => false,
+        };
+        if is_said {
+            let end = (from..self.tokens.len().min(from + 64)).find(|it| self.mark(*it) == b';')?;
+            self.blank_range(at, end);
+            return Some(end + 1);
+        }
+        if is_export {
+            self.blank_range(at, at);
+        }
+        is_export.then_some(from)
+    }
+
     /// `class EXPORT A : …`: the place behind the name, and whether its members follow.
     fn tagged(&mut self, at: usize) -> (usize, bool) {
         let mut next = at + 1;
         if matches!(self.word(next), "class" | "struct") {
             next += 1;
+        }
+        // `enum : char { A }`
+        if self.word(at) == "enum" && self.mark(next) == b':' {
+            let end = (next..next + 16).find(|it| self.mark(*it) == b'{');
+            end.into_iter().for_each(|end| self.blank_range(next, end - 1));
         }
         let mut names: Vec<(usize, usize)> = Vec::new();
         while !self.word(next).is_empty() && self.word(next) != "final" {
@@ -143,6 +190,12 @@ impl Masking<'_> {
         let defines = self.mark(next) == b'{' || (self.mark(next) == b':' && self.mark(next + 1) != b':');
         // `A<int>` of a specialisation.
         let may_define = defines || (self.mark(next) == b'<' && names.len() > 1);
+        // `class A FINAL : B {`
+        let is_plain = |(from, _): &&(usize, usize)| !is_like_a_macro(self.word(*from));
+        let behind = names.iter().rev().position(|it| is_plain(&it)).filter(|_| defines).unwrap_or(0);
+        for (from, to) in names.split_off(names.len() - behind) {
+            self.blank_range(from, to);
+        }
         if may_define && let Some((_, before)) = names.split_last() {
             for (from, to) in before {
                 if is_macro_name(self.word(*from)) {

@@ -332,6 +332,15 @@ pub(super) fn parameters_of_template(walk: &Walk<'_>, node: Node<'_>) -> Vec<Str
 }
 
 fn parameter_name(walk: &Walk<'_>, parameter: Node<'_>) -> Option<String> {
+    // `template <class> class C` has its name in a parameter within.
+    let mut cursor = parameter.walk();
+    let nested =
+        parameter.named_children(&mut cursor).find(|it| it.kind().ends_with("type_parameter_declaration"));
+    let parameter = nested.unwrap_or(parameter);
+    // Behind the name of one with a default stands a type.
+    if let Some(name) = walk.field(parameter, Field::Name as u8) {
+        return Some(walk.text(name).into_owned());
+    }
     if let Some(declarator) = walk.field(parameter, Field::Declarator as u8) {
         return declarators::of_declarator(walk, declarator).map(|it| walk.text(it.name).into_owned());
     }

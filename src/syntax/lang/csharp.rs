@@ -286,7 +286,9 @@ fn asked_members<'t>(walk: &Walk<'_>, node: Node<'t>) -> Vec<Node<'t>> {
     let Some(body) = walk.field(node, Field::Body as u8) else { return Vec::new() };
     let mut cursor = body.walk();
     let is_asked = |it: &Node<'_>| match Kind::at(walk, *it) {
-        Some(Kind::Method) => walk.field(*it, Field::Body as u8).is_none(),
+        Some(Kind::Method | Kind::Operator | Kind::Conversion) => {
+            walk.field(*it, Field::Body as u8).is_none()
+        }
         Some(Kind::Property | Kind::Indexer) => !has_code(walk, *it),
         Some(Kind::EventField) => true,
         _ => false,

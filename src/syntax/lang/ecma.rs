@@ -7,7 +7,7 @@ use super::super::reading::offset;
 use super::super::walk::{Broken, Found, Walk};
 use super::super::{Form, Kind as Sort, Receiver, Signature};
 use super::ecma_classes::{
-    class, class_declaration, enum_members, enumeration, interface, namespace, type_alias,
+    self as classes, class, class_declaration, enum_members, enumeration, interface, namespace, type_alias,
 };
 use super::ecma_given as given;
 use super::ecma_locals as locals;
@@ -431,6 +431,8 @@ fn declarator(walk: &mut Walk<'_>, node: Node<'_>) {
     if value.is_some_and(|value| modules::taken_by(walk, name, value)) {
         return;
     }
+    let is_named = Kind::at(walk, name) == Some(Kind::Identifier);
+    let value = value.map(|it| if is_named { modules::exported_too(walk, name, it) } else { it });
     let outside = walk.scope.functions == 0;
     if !outside {
         locals::variable(walk, node, name, value);
@@ -486,6 +488,9 @@ fn assignment(walk: &mut Walk<'_>, node: Node<'_>) {
     else {
         return;
     };
+    if walk.is_claimed(node) {
+        return;
+    }
     let value = Some(right);
     locals::assigned(walk, left, right);
     if Kind::at(walk, left) == Some(Kind::Identifier) {
@@ -507,6 +512,10 @@ fn assignment(walk: &mut Walk<'_>, node: Node<'_>) {
         let otherwise = (walk.scope.functions == 0 && !passed).then_some(Sort::Variable);
         Named { name, node, value, as_function: Sort::Function, otherwise }.record(walk);
     } else {
+        if let ([of, "prototype"], Some(Kind::Object)) = (&names[..], Kind::at(walk, unwrapped(walk, right)))
+        {
+            return classes::members_of(walk, of, unwrapped(walk, right));
+        }
         names.retain(|name| *name != "prototype");
         let value = unwrapped(walk, right);
         let is_function = Kind::at(walk, value).is_some_and(Kind::is_function);

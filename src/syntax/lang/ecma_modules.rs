@@ -355,6 +355,60 @@ pub(super) fn set_exports(walk: &mut Walk<'_>, node: Node<'_>, right: Node<'_>) 
     }
 }
 
+/// Returns the value of `Store = module.exports = class { … }`, and records the constant as the export, so that the class gets no second
+/// name.
+pub(super) fn exported_too<'t>(walk: &mut Walk<'_>, name: Node<'_>, value: Node<'t>) -> Node<'t> {
+    /// The most assignments in a row that are followed.
+    const CHAIN_MAX: usize = 8;
+    let local: Box<str> = walk.text(name).into();
+    let mut value = value;
+    for _ in 0..CHAIN_MAX {
+        let parts = [Field::Left, Field::Right].map(|field| walk.field(value, field as u8));
+        let ([Some(left), Some(right)], Some(Kind::Assignment)) = (parts, Kind::at(walk, value)) else {
+            break;
+        };
+        let Some(path) = dotted(walk, left) else { break };
+        let names: Vec<&str> = path.split('.').collect();
+        let exported = match names[..] {
+            ["exports"] => None,
+            ["module", "exports"] => Some("export="),
+            ["module", "exports", name] | ["exports", name] => Some(name),
+            _ => break,
+        };
+        if let Some(exported) = exported {
+            let what = Exported::Local(local.clone());
+            walk.export(value, Export { name: exported.into(), what });
+        }
+        walk.claim(value);
+        if exported == Some("export=") && Kind::at(walk, right) == Some(Kind::Object) {
+            export_members(walk, right, &local);
+        }
+        value = right;
+    }
+    value
+}
+
+/// Records the members of the object that is both a module's exports and a constant's value: each is an export by its own name.
+fn export_members(walk: &mut Walk<'_>, object: Node<'_>, of: &str) {
+    let mut cursor = object.walk();
+    for part in object.named_children(&mut cursor) {
+        let key = walk.field(part, Field::Key as u8).or_else(|| walk.field(part, Field::Name as u8));
+        let name: Option<Box<str>> = match Kind::at(walk, part) {
+            Some(Kind::Shorthand) => Some(walk.text(part).into()),
+            Some(Kind::Pair | Kind::MethodDefinition) => clause_name(walk, key),
+            _ => None,
+        };
+        let Some(name) = name.filter(|name| !name.starts_with('[')) else { continue };
+        let value = walk.field(part, Field::Value as u8).map(|value| unwrapped(walk, value));
+        let local: Box<str> = match value.filter(|it| Kind::at(walk, *it) == Some(Kind::Identifier)) {
+            Some(value) => walk.text(value).into(),
+            None if Kind::at(walk, part) == Some(Kind::Shorthand) => name.clone(),
+            None => format!("{of}.{name}").into(),
+        };
+        walk.export(part, Export { name, what: Exported::Local(local) });
+    }
+}
+
 fn export_property(walk: &mut Walk<'_>, node: Node<'_>, part: Node<'_>) {
     let key = walk.field(part, Field::Key as u8).or_else(|| walk.field(part, Field::Name as u8));
     let name: Option<Box<str>> = match Kind::at(walk, part) {

@@ -435,9 +435,10 @@ fn values(walk: &mut Walk<'_>, node: Node<'_>) {
             Found { signature, seen, typed: typed.is_some(), ..Found::new(&text, Sort::Variable, range) };
         last = walk.symbol(found);
     }
-    // Code in its value belongs to it.
-    if names.len() == 1 {
+    // Code in its value belongs to it, and it is the caller of the functions there.
+    if names.len() == 1 && last.is_some() {
         walk.open(last);
+        walk.open_for_owner();
     }
 }
 

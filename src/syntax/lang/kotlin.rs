@@ -113,7 +113,11 @@ names! {
 fn role(kind: &str) -> Role {
     match kind {
         // Annotations and visibility are none of the callers' business.
-        "line_comment" | "block_comment" | "modifiers" | "annotation" => Role::Comment,
+        "line_comment" | "block_comment" | "annotation" => Role::Comment,
+        // The other modifiers, such as `vararg` and `suspend`, concern callers.
+        "visibility_modifier" | "member_modifier" | "inheritance_modifier" | "platform_modifier" => {
+            Role::Comment
+        }
         "string_literal" | "multiline_string_literal" | "character_literal" => Role::Verbatim,
         "number_literal" | "float_literal" => Role::Number,
         "type_arguments" | "type_parameters" => Role::Angles,
@@ -250,6 +254,8 @@ fn data(walk: &mut Walk<'_>, node: Node<'_>, kind: Kind) {
     let [generic, primary, bases, constraints] =
         [Kind::TypeParameters, Kind::PrimaryConstructor, Kind::Specifiers, Kind::TypeConstraints]
             .map(|kind| child_of(walk, node, &[kind]));
+    // The word `constructor` before the parameters is no part of the contract.
+    let parameters = primary.map(|it| child_of(walk, it, &[Kind::ClassParameters]).unwrap_or(it));
     let modifiers = ["abstract", "sealed", "enum", "annotation", "data", "value", "inner"];
     let modifiers = shown_modifiers(walk, node, &modifiers);
     let asked = match enumeration {
@@ -266,7 +272,7 @@ fn data(walk: &mut Walk<'_>, node: Node<'_>, kind: Kind) {
     let signature = walk.sign(all, |scribe| {
         scribe.word(&modifiers).word(word);
         after(scribe, "", generic);
-        after(scribe, "", primary);
+        after(scribe, "", parameters);
         after(scribe, " : ", bases);
         after(scribe, " ", constraints);
         for (nth, member) in asked.iter().enumerate() {

@@ -1,11 +1,21 @@
-//! Kotlin as its grammar is shown it: blank are annotations before the expression that is a function's body, which would end the
-//! function for the grammar, and comments before a declaration on its line, over which it does not see that the line before has ended.
-//! The last member of a type whose body ends on the same line gets a semicolon, without which the grammar takes the type for an
-//! enumeration.
+//! The text of Kotlin as Provost shows it to the grammar, which lacks some of the language. These parts are blank:
 //!
-//! Nothing changes its place. Symbols, names and signatures are read from the file itself.
+//! - annotations before the expression that is a function's body, and before `set(value)`, which would end the function or the
+//!   property for the grammar;
+//! - comments before a declaration on its line, which hide the end of the line before from the grammar;
+//! - `by store` directly before the members of a type, which the grammar reads as a call of `store` with a lambda;
+//! - the ends of lines between the name of a type and the word `constructor`;
+//! - `& Any` behind a type, and the dollars before a text that say how many of them insert a value.
+//!
+//! The last member of a type whose body ends on the same line gets the end of a line, because the grammar reads such a type as
+//! an enumeration; a member with a body before another one on the same line gets a semicolon. `is A if b ->` becomes
+//! `is A ,  b ->`, and `context(a: A)` before a declaration becomes an annotation.
+//!
+//! All bytes keep their places. The dialect reads symbols, names and signatures from the file itself.
 
-use provost_base::limits::SOURCE_DEPTH_MAX;
+use std::ops::Range;
+
+use super::kotlin_mask_bodies::{Bodies, begins_declaration, context, delegate, guarded};
 
 /// What the grammar is shown instead of a file; none where it can be shown the file itself.
 pub(crate) fn mask(bytes: &[u8]) -> Option<Vec<u8>> {
@@ -17,6 +27,7 @@ pub(crate) fn mask(bytes: &[u8]) -> Option<Vec<u8>> {
         match bytes[at] {
             b'"' | b'\'' => {
                 at = behind_text(bytes, at);
+                dynamic_within(&mut shown, bytes, from..at);
                 before.is_now(b'"', false);
             }
             b'/' if matches!(bytes.get(at + 1), Some(b'/' | b'*')) => {
@@ -25,7 +36,7 @@ pub(crate) fn mask(bytes: &[u8]) -> Option<Vec<u8>> {
                     blank(&mut shown, bytes, from, at);
                 }
             }
-            b'@' if before.is_value => {
+            b'@' if before.is_value || is_of_accessor(&bytes[behind_annotation(bytes, at)..]) => {
                 at = behind_annotation(bytes, at);
                 blank(&mut shown, bytes, from, at);
             }
@@ -37,12 +48,20 @@ pub(crate) fn mask(bytes: &[u8]) -> Option<Vec<u8>> {
                 while at < bytes.len() && is_of_word(bytes[at]) {
                     at += 1;
                 }
-                bodies.word(&bytes[from..at], before.last);
+                at = word(&mut shown, bytes, from..at, &mut bodies, &before);
                 before.is_now(byte, false);
             }
+            b'$' | b'&' => {
+                at = sign(&mut shown, bytes, at);
+                before.is_now(byte_before(bytes, at), false);
+            }
             byte => {
-                if bodies.mark(byte) && before.lacks_its_end() && bytes[at - 1] == b' ' {
-                    shown.get_or_insert_with(|| bytes.to_vec())[at - 1] = b';';
+                let ends_body = bodies.mark(byte);
+                if ends_body && before.lacks_its_end() && bytes[at - 1] == b' ' {
+                    shown.get_or_insert_with(|| bytes.to_vec())[at - 1] = b'\n';
+                }
+                if byte == b'}' && bodies.is_among_members() && begins_declaration(&bytes[at + 1..]) {
+                    shown.get_or_insert_with(|| bytes.to_vec())[at + 1] = b';';
                 }
                 let beside = |at: Option<usize>| at.and_then(|at| bytes.get(at)).copied().unwrap_or(b' ');
                 let is_value = byte == b'='
@@ -85,46 +104,99 @@ impl Before {
     }
 }
 
-fn is_of_word(byte: u8) -> bool {
+pub(super) fn is_of_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_' || byte >= 0x80
 }
 
-/// Which braces are those of a type's members.
-#[derive(Default)]
-struct Bodies {
-    /// For each open brace, whether it is one.
-    open: Vec<bool>,
-    /// Whether a type has begun whose members may follow.
-    is_type: bool,
+/// Takes in a word, and masks the construct that it begins. Returns the place behind the word or the construct.
+fn word(
+    shown: &mut Option<Vec<u8>>,
+    bytes: &[u8],
+    word: Range<usize>,
+    bodies: &mut Bodies,
+    before: &Before,
+) -> usize {
+    let text = &bytes[word.clone()];
+    match text {
+        b"by" if bodies.is_before_members() => {
+            let (end, is_before_body) = delegate(bytes, word.end);
+            if is_before_body {
+                blank(shown, bytes, word.start, end);
+            }
+            return end;
+        }
+        b"if" if bodies.is_among_cases() => {
+            if let Some(says_else) = guarded(bytes, word.start) {
+                blank(shown, bytes, says_else.unwrap_or(word.start), word.end);
+                if says_else.is_none() {
+                    shown.get_or_insert_with(|| bytes.to_vec())[word.start] = b',';
+                }
+            }
+        }
+        b"context" if before.is_line_between || matches!(before.last, b'{' | b'}' | b';') => {
+            if let Some(end) = context(bytes, word.end) {
+                blank(shown, bytes, word.end + 1, end - 1);
+                shown.get_or_insert_with(|| bytes.to_vec())[word.start] = b'@';
+                return end;
+            }
+        }
+        // The grammar takes this name for a type.
+        b"dynamic" => shown.get_or_insert_with(|| bytes.to_vec())[word.end - 1] = b'_',
+        b"constructor" if bodies.is_before_members() => {
+            if let Some(head) = bodies.head() {
+                join_lines(shown.get_or_insert_with(|| bytes.to_vec()), head, word.start);
+            }
+        }
+        _ => {}
+    }
+    bodies.word(text, before.last, word.start);
+    word.end
 }
 
-impl Bodies {
-    fn word(&mut self, word: &[u8], before: u8) {
-        match word {
-            b"class" | b"interface" | b"object" => self.is_type = before != b':',
-            b"fun" | b"val" | b"var" | b"init" | b"by" | b"typealias" => self.is_type = false,
-            _ => {}
-        }
+/// Masks the name `dynamic` in the values that a text inserts.
+fn dynamic_within(shown: &mut Option<Vec<u8>>, bytes: &[u8], text: Range<usize>) {
+    let name = b"{dynamic";
+    for (at, _) in bytes[text.clone()].windows(name.len()).enumerate().filter(|(_, it)| *it == name) {
+        shown.get_or_insert_with(|| bytes.to_vec())[text.start + at + name.len() - 1] = b'_';
     }
+}
 
-    /// Takes in a mark; whether it ends the members of a type.
-    fn mark(&mut self, mark: u8) -> bool {
-        match mark {
-            b'{' => {
-                let is_body = std::mem::take(&mut self.is_type);
-                // Brackets deeper than the bound for a file end nothing.
-                if self.open.len() < SOURCE_DEPTH_MAX {
-                    self.open.push(is_body);
-                }
-                false
-            }
-            b'}' => {
-                self.is_type = false;
-                self.open.pop().unwrap_or(false)
-            }
-            _ => false,
-        }
+/// Joins the lines between two places, unless a comment stands there.
+fn join_lines(shown: &mut [u8], from: usize, to: usize) {
+    if !shown[from..to].windows(2).any(|it| it == b"//") {
+        shown[from..to].iter_mut().filter(|it| matches!(**it, b'\n' | b'\r')).for_each(|it| *it = b' ');
     }
+}
+
+/// Blanks `& Any`, and the dollars before a text. Returns the place behind the sign or the blank part.
+fn sign(shown: &mut Option<Vec<u8>>, bytes: &[u8], from: usize) -> usize {
+    let behind = |byte: u8| from + bytes[from..].iter().take_while(|it| **it == byte).count();
+    let end = behind(bytes[from]);
+    if bytes[from] == b'$' {
+        if bytes.get(end) == Some(&b'"') {
+            blank(shown, bytes, from, end);
+        }
+        return end;
+    }
+    let blanks = bytes[end..].iter().take_while(|it| **it == b' ').count();
+    let any = end + blanks..end + blanks + 3;
+    if end == from + 1 && bytes.get(any.clone()) == Some(b"Any") {
+        blank(shown, bytes, from, any.end);
+        return any.end;
+    }
+    end
+}
+
+fn byte_before(bytes: &[u8], at: usize) -> u8 {
+    at.checked_sub(1).and_then(|at| bytes.get(at)).copied().unwrap_or(b';')
+}
+
+/// Checks whether a getter or a setter follows an annotation, also behind a word such as `private`.
+fn is_of_accessor(behind: &[u8]) -> bool {
+    const WHO: [&[u8]; 4] = [b"private ", b"protected ", b"internal ", b"public "];
+    let text = behind.trim_ascii_start();
+    let text = WHO.iter().find_map(|who| text.strip_prefix(*who)).unwrap_or(text).trim_ascii_start();
+    text.starts_with(b"set(") || text.starts_with(b"get(")
 }
 
 /// Whether something follows on the same line.
@@ -156,7 +228,7 @@ fn behind_annotation(bytes: &[u8], from: usize) -> usize {
 }
 
 /// The end of brackets with all that is between them; none where they do not end.
-fn behind_brackets(bytes: &[u8], from: usize) -> Option<usize> {
+pub(super) fn behind_brackets(bytes: &[u8], from: usize) -> Option<usize> {
     let (mut at, mut depth) = (from, 0_usize);
     while at < bytes.len() {
         match bytes[at] {
@@ -179,7 +251,7 @@ fn behind_brackets(bytes: &[u8], from: usize) -> Option<usize> {
 }
 
 /// The end of a text. What is inserted into one may have texts itself, between which this one seems to go on.
-fn behind_text(bytes: &[u8], from: usize) -> usize {
+pub(super) fn behind_text(bytes: &[u8], from: usize) -> usize {
     let quote = bytes[from];
     if bytes[from..].starts_with(b"\"\"\"") {
         let end = bytes[from + 3..].windows(3).position(|it| it == b"\"\"\"");

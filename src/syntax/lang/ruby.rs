@@ -241,6 +241,14 @@ fn singleton(walk: &mut Walk<'_>, node: Node<'_>) {
     walk.open(at);
 }
 
+/// Records `Store.class_eval do … end`, which opens the class again.
+pub(super) fn opened_again(walk: &mut Walk<'_>, node: Node<'_>, written: &str) {
+    let (path, own) = placed(walk, written);
+    comments::end_at(walk, node.start_byte(), 0);
+    let at = walk.symbol_at(path, Found::new(&own, Sort::Class, node.byte_range()));
+    walk.open(at);
+}
+
 /// `include A, B`: what they have is found before what the superclass has.
 pub(super) fn takes_in(walk: &mut Walk<'_>, modules: Vec<String>) {
     let Some(owner) = walk.scope.owner.filter(|_| walk.owner_kind() == Some(Sort::Class)) else { return };

@@ -50,6 +50,13 @@ pub(super) fn call(walk: &mut Walk<'_>, node: Node<'_>) {
     {
         return made(walk, node, &path);
     }
+    if matches!(&*name, "class_eval" | "class_exec" | "module_eval" | "module_exec")
+        && let (Some(path), Some(block)) = (path_of(walk, receiver), walk.field(node, Field::Block as u8))
+        && walk.scope.functions == 0
+    {
+        walk.claim(block);
+        return ruby::opened_again(walk, node, &path);
+    }
     let receiver = receiver_of(walk, receiver);
     // `s.size = 1` calls `size=`.
     let is_set = Kind::of(walk.kind_above(0)) == Some(Kind::Assignment)
@@ -127,6 +134,11 @@ pub(super) fn above(walk: &mut Walk<'_>, node: Node<'_>) {
 /// A name that is no variable calls a method.
 pub(super) fn bare(walk: &mut Walk<'_>, node: Node<'_>) {
     let name = walk.text(node);
+    // `_1` and `it` are the parameters of a block that names none.
+    let is_given = matches!(&*name, "it" | "_1" | "_2" | "_3") && walk.scope.functions > 0;
+    if is_given {
+        return;
+    }
     if !locals::is_local(walk, node) && !WORDS.contains(&&*name) {
         sent(walk, node, &name, Receiver::None);
     }

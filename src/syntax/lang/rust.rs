@@ -465,6 +465,8 @@ fn constant(walk: &mut Walk<'_>, node: Node<'_>) {
     let found = Found { signature, seen, typed: true, ..Found::new(&name, sort, node.byte_range()) };
     let at = walk.symbol(found);
     walk.open(at);
+    // The constant is the caller of the functions in its value.
+    walk.open_for_owner();
 }
 
 fn type_alias(walk: &mut Walk<'_>, node: Node<'_>, kind: Kind) {

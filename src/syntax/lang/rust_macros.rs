@@ -158,7 +158,11 @@ fn reversed(mut names: Vec<String>) -> String {
 
 /// `fn f`, `struct S` and the like: it becomes a symbol when the walk comes to its name.
 fn item(walk: &mut Walk<'_>, all: &[Node<'_>], at: usize) {
-    let kind = match all[at - 1].kind() {
+    // `static ref NAME: …` of `lazy_static!`.
+    let is_reference = all[at - 1].kind() == "identifier" && &*walk.text(all[at - 1]) == "ref";
+    let word = if is_reference && at > 1 { at - 2 } else { at - 1 };
+    let kind = match all[word].kind() {
+        "static" if &*walk.text(all[at]) == "ref" => return,
         "fn" => Sort::Function,
         "struct" | "union" => Sort::Class,
         "enum" => Sort::Enum,
@@ -168,7 +172,7 @@ fn item(walk: &mut Walk<'_>, all: &[Node<'_>], at: usize) {
         "type" => Sort::TypeAlias,
         _ => return,
     };
-    let mut first = at - 1;
+    let mut first = word;
     while first > 0 && is_before_item(walk, all, first - 1) {
         first -= 1;
     }
@@ -189,7 +193,13 @@ fn is_before_item(walk: &Walk<'_>, all: &[Node<'_>], at: usize) -> bool {
     let token = all[at];
     let before = at.checked_sub(1).map_or("", |before| all[before].kind());
     match token.kind() {
-        "pub" | "async" | "unsafe" | "const" | "extern" | "#" | "line_comment" | "block_comment" => true,
+        "pub" | "async" | "unsafe" | "const" | "extern" | "#" => true,
+        // A comment behind code belongs to that code.
+        "line_comment" | "block_comment" => {
+            let before = walk.source.get(..token.start_byte()).unwrap_or_default();
+            let line = before.iter().rposition(|it| *it == b'\n').map_or(0, |at| at + 1);
+            before[line..].iter().all(u8::is_ascii_whitespace)
+        }
         "token_tree" => {
             (opens(walk, token, b'[') && before == "#") || (opens(walk, token, b'(') && before == "pub")
         }

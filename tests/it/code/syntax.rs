@@ -1,6 +1,7 @@
 //! Reading code: what is found in real files of each language, and what broken and hostile ones do.
 
 mod bad_input;
+mod beyond;
 mod c;
 mod cache;
 mod calls;

@@ -158,3 +158,65 @@ fn the_comments_directly_above_a_symbol_belong_to_it_in_all_their_forms() {
         );
     }
 }
+
+#[test]
+fn a_line_is_of_the_symbol_whose_brackets_are_on_it() {
+    use Language::{
+        C, CSharp, Cpp, Go, Java, JavaScript, Kotlin, Php, Python, Ruby, Rust, Swift, TypeScript,
+    };
+    let kotlin = "@Table\ndata class A(val x: Int, val y: Int) : Base(1) {\n    fun f() {}\n}\n";
+    let record = "record A(int x, int y) implements B<C> {\n    int f() { return 1; }\n}\n";
+    let constant = "enum A {\n    @Old P(\"p\") {\n        @Override int f() { return 1; }\n    };\n}\n";
+    let typedef = "/** Doc. */\ntypedef struct p {\n    int x;\n    int y;\n} p_t, *p_p;\n";
+    let php = "<?php\nclass A {\n    function __construct(\n        private B $b,\n    ) { f(1); }\n}\n";
+    let cases = [
+        // The text before and behind the parameters of a head belongs to the class.
+        (Kotlin, kotlin, "Base(1)", "Base(2)", &["A"][..]),
+        (Kotlin, kotlin, "data class", "class", &["A"]),
+        (Kotlin, kotlin, "@Table", "@Table // x", &["A"]),
+        (Kotlin, kotlin, "val x: Int", "val x: Long", &["A.x"]),
+        (Kotlin, kotlin, "val y: Int", "val y: Long", &["A.y"]),
+        (Java, record, "B<C>", "B<D>", &["A"]),
+        (Java, record, "record", "public record", &["A"]),
+        (Java, record, "int y", "long y", &["A.y"]),
+        (CSharp, "record A(int X) : B(X);\n", "B(X)", "C(X)", &["A"]),
+        (Ruby, "A = Struct.new(:x, :y, keyword_init: true) do\nend\n", "true", "false", &["A"]),
+        // A member on the line of its class has only its own text.
+        (TypeScript, "class A { f() {} }\n", "class A", "export class A", &["A"]),
+        (TypeScript, "class A { f() {} }\n", "f() {} }", "f() {} } // x", &["A"]),
+        (Cpp, "namespace n { int x; struct A { int y; } a; }\n", "a; }", "a; } // x", &["n"]),
+        // An attribute belongs to the construct that opens on its line.
+        (Java, constant, "@Old P(", "@Old P(1, ", &["A.P"]),
+        (Java, constant, "@Override int", "int", &["A.P.f"]),
+        (Java, "class A {\n    @X\n    int f() { return 1; }\n}\n", "@X", "@Y", &["A.f"]),
+        // In these languages, the sign begins no comment and no attribute.
+        (Swift, "#Preview { f() }\nlet x = 1\n", "f()", "g()", &[""]),
+        (Ruby, "class A\n  @all = {}\n  def f; end\nend\n", "{}", "[]", &["A"]),
+        (JavaScript, "class A {\n  #x = 1\n  f() {}\n}\n", "= 1", "= 2", &["A.#x"]),
+        // An edit of a type's member does not touch the type's other names.
+        (C, typedef, "int x", "long x", &["p.x"]),
+        (C, typedef, "Doc.", "Word.", &["p"]),
+        (C, typedef, "*p_p", "**p_p", &["p_p"]),
+        (C, "struct p { int x; } a;\n", "int x", "long x", &["p.x"]),
+        // A promoted parameter lies within the constructor.
+        (Php, php, "f(1)", "f(2)", &["A.__construct"]),
+        (Php, php, "f(1); }", "f(1); } // x", &["A.__construct"]),
+        // Declarations below each other are several.
+        (Go, "package a\n\nvar p, q = f(1, 2)\nvar r, s = f(3, 4)\n", "(1", "(5", &["p", "q"]),
+        (Go, "package a\n\nvar (\n\ta, b = f(1)\n)\n", "f(1)", "f(2)", &["a", "b"]),
+        (Python, "a, b = f(1, 2)\nc, d = f(3, 4)\n", "(3", "(5", &["c", "d"]),
+        (Python, "(a,  # one\n b) = f(1)\nc, d = f(3)\n", "f(1)", "f(2)", &["a", "b"]),
+        (JavaScript, "const { a, b } = f(1, 2)\nconst { c, d } = f(3, 4)\n", "(1", "(5", &["a", "b"]),
+        (Kotlin, "val (a, b) = f(1, 2)\nval (c, d) = f(3, 4)\n", "(3", "(5", &["c", "d"]),
+        // A comment behind an item between the brackets of a macro belongs to the item.
+        (Rust, "m! {\n    static A: u8 = 1; // a\n    static B: u8 = 2;\n}\n", "// a", "// b", &["A"]),
+        (Rust, "m! { // a\n    static A: u8 = 1;\n}\n", "// a", "// b", &[""]),
+    ];
+    for (language, text, old, new, expected) in cases {
+        assert_eq!(
+            touches(language, text, &text.replacen(old, new, 1)),
+            expected,
+            "{text:?}: {old:?} -> {new:?}"
+        );
+    }
+}

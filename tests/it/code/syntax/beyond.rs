@@ -1,0 +1,278 @@
+//! Constructs that the grammars lack, though the languages have them, and names that a reading easily gives to the wrong symbol.
+
+use provost::syntax::{Language, Reading, Target};
+
+use super::reading_of;
+
+fn paths_of(reading: &Reading) -> Vec<&str> {
+    reading.symbols.iter().map(|symbol| &*symbol.path).collect()
+}
+
+/// Who calls whom, of those within the file.
+fn calls_of(reading: &Reading) -> Vec<String> {
+    let edge = |edge: provost::syntax::Edge<'_>| match edge.target {
+        Target::Here(at) => {
+            let [caller, callee] = [edge.caller, at].map(|at| &reading.symbols[at as usize].path);
+            Some(format!("{caller} -> {callee}"))
+        }
+        Target::Elsewhere(_) => None,
+    };
+    reading.edges().into_iter().filter_map(edge).collect()
+}
+
+/// Files that parse, with all their symbols.
+const FILES: &[(Language, &str, &[&str])] = &[
+    (
+        Language::Rust,
+        "unsafe extern \"C\" {\n    pub safe fn a(x: i32);\n    safe static B: u8;\n    unsafe fn c();\n}\n",
+        &["a", "B", "c"],
+    ),
+    (
+        Language::Rust,
+        "lazy_static! {\n    /// Doc.\n    static ref ONE: u8 = 1; // of one\n    pub static ref TWO: u8 = 2;\n}\n",
+        &["ONE", "TWO"],
+    ),
+    (
+        Language::CSharp,
+        "static class E {\n    extension(string s) { public int N => s.Length; }\n    extension<T>(IEnumerable<T> all) where T : class {\n        \
+         public T First() { return F(\"}\"); }\n    }\n    static void G<T>(T x) where T : allows ref struct {}\n    int extension(int x) => x;\n}\n",
+        &["E", "E.N", "E.First", "E.G", "E.extension"],
+    ),
+    (
+        Language::Kotlin,
+        "class A(val k: K) : K by k {\n    val x = 1\n    fun f() {}\n}\nobject B : K by C() { fun g() {} }\n\
+         class D(val f: () -> Unit = { val y = 1 }) : K by c, L by d(1) where T : X { val z = 1 }\n",
+        &["A", "A.k", "A.x", "A.f", "B", "B.g", "D", "D.f", "D.z"],
+    ),
+    (
+        Language::Kotlin,
+        "enum class A(val s: Char) {\n    P('+') { override fun f() = 1 },\n    @X\n    M('-') { override fun f() = 2 };\n    \
+         abstract fun f(): Int\n}\nvalue class B(val r: Int) { init { f() } val h: Int get() = 1 }\n",
+        &["A", "A.s", "A.P", "A.P.f", "A.M", "A.M.f", "A.f", "B", "B.r", "B.h"],
+    ),
+    (
+        Language::Kotlin,
+        "fun f(x: T & Any) = when (x) {\n    is A if x.b > 1 -> 1\n    else if c -> 2\n    is B -> if (d) 3 else 4\n    else -> 5\n}\n\
+         class A {\n    context(a: A, _: B)\n    fun g() {}\n    var h = 1\n        @X private set(v) { field = v }\n    val i = $$\"\"\"a $$b\"\"\"\n}\n",
+        &["f", "A", "A.g", "A.h", "A.i"],
+    ),
+    (
+        Language::Kotlin,
+        "class A\n@X\npublic constructor(val a: Int) : B() {\n    var b\n        get() = false\n        @X(\"y\") set(v): Unit = Unit\n    \
+         fun c() {\n        val dynamic = d()\n        e(\"${dynamic.g}\")\n        return dynamic\n    }\n}\n",
+        &["A", "A.a", "A.b", "A.c"],
+    ),
+    (
+        Language::TypeScript,
+        "export const a = styled.div<{ b: string }>`color: ${(p) => f()};`;\nconst c = styled(D).attrs<E>(() => 1)<F>`x`;\n\
+         const g = gql<H, I>`x`;\nlet j: import(\"./k\").L<M>;\nfunction n(o: import('./k').P.Q<R>): void {}\n",
+        &["a", "c", "g", "j", "n"],
+    ),
+    (
+        Language::Tsx,
+        "const A = styled.div<Props>`\n  color: red;\n`;\nconst B = <b>Terms & Conditions &amp; more</b>;\n\
+         const C = (x: P & Q) => <a href=\"x?a=1&b=2\">AT&T {x && y}</a>;\n",
+        &["A", "B", "C"],
+    ),
+    (
+        Language::JavaScript,
+        "const A = () => <a href='x?a=1&b=2'>R&D</a>;\nfunction b() { return c & d && e; }\n",
+        &["A", "b"],
+    ),
+    (
+        Language::JavaScript,
+        "const S = module.exports = exports = class S { a() {} };\nfunction L() {}\nL.prototype = {\n  constructor: L,\n  b() { f(); },\n  \
+         c: function () {},\n};\n",
+        &["S", "S.a", "L", "L.constructor", "L.b", "L.c"],
+    ),
+    (
+        Language::C,
+        "int x __attribute__((aligned(8)));\nstatic int y __attribute__((unused)) = 1;\nchar z[8] __attribute__((aligned(8))) __attribute__((packed));\n\
+         struct s { unsigned a : 3; unsigned : 5; int b; };\nvoid f(void) {\n    int c __attribute__((unused)) = 1;\n    switch (c) {\n    case 1:\n        \
+         __attribute__((fallthrough));\n    default:;\n    }\n}\n",
+        &["x", "y", "z", "s", "s.a", "s.b", "f"],
+    ),
+    (
+        Language::C,
+        "struct point { int x; } origin, *other;\nenum color { RED } paint;\nstruct { int y; } nameless;\ntypedef struct list { int z; } list_t, *list_p;\n",
+        &[
+            "origin",
+            "other",
+            "point",
+            "point.x",
+            "paint",
+            "color",
+            "color.RED",
+            "nameless",
+            "nameless.y",
+            "list_t",
+            "list_p",
+            "list",
+            "list.z",
+        ],
+    ),
+    (
+        Language::Cpp,
+        "struct A { explicit A(B b, C c = {}, D d = {1, 2}) : b_{b} {} void f(this auto&& self); int (A::*g)(int) const; };\n\
+         template <class T, template <class> class U = V> void W<T, U>::h() {}\nstruct X { struct Y { int z; } y; };\n",
+        &["A", "A.A", "A.f", "A.g", "W.h", "X", "X.y", "X.Y", "X.Y.z"],
+    ),
+    (
+        Language::Cpp,
+        "void f(A* a, B b) { (a->*b.c)(1); (a->*(b.d))(2); (b.*e)(3); int x = *a * *b; }\n",
+        &["f"],
+    ),
+    (
+        Language::Cpp,
+        "class A FINAL : public B { enum : char { C }; };\nclass EXPORT D FINAL_ {};\n\
+         void f(A* a) { const E& e(a->e()); a->operator[](1); a->operator=(*a); return typename G::h(); }\n",
+        &["A", "A.C", "D", "f"],
+    ),
+    (
+        Language::C,
+        "int f(int a,\n#ifdef X\n  int b\n#else\n  long b\n#endif\n) {\n  return g(a,\n#if Y\n    h(1)\n#else\n    0\n#endif\n  );\n}\n",
+        &["f"],
+    ),
+    (
+        Language::Cpp,
+        "module;\n#include <x>\nexport module a.b;\nimport std;\nexport import :part;\nimport <vector>;\nexport int f() { return 1; }\n\
+         export template <class T> class A { T x; };\nexport namespace n { void g(); }\n",
+        &["f", "A", "A.x", "n", "n.g"],
+    ),
+    (
+        Language::Cpp,
+        "TEST_CASE(\"adds 1.5\", \"[tag]\") /* of all */ {\n  SECTION(\"inner\") {\n    f();\n  }\n}\nSCENARIO(\"a b\") { GIVEN(\"c\") { g(); } }\n\
+         TEST(Suite, Name) // why\n{\n}\n",
+        &["adds 1_5", "a b", "Suite.Name"],
+    ),
+    (
+        Language::Ruby,
+        "module Shop\n  class Store\n  end\nend\nShop::Store.class_eval do\n  def more; end\nend\n",
+        &["Shop", "Shop.Store", "Shop.Store", "Shop.Store.more"],
+    ),
+];
+
+#[test]
+fn what_a_grammar_does_not_know_by_itself_is_read_whole_and_named_as_it_is() {
+    for (language, text, expected) in FILES {
+        for text in [(*text).to_owned(), text.replace('\n', "\r\n")] {
+            let reading = reading_of(*language, &text);
+            assert!(reading.is_whole(), "{:?} in {text}", reading.trouble);
+            assert_eq!(paths_of(&reading), *expected, "{text}");
+        }
+    }
+}
+
+#[test]
+fn what_only_looks_like_something_that_a_grammar_does_not_know_is_left_as_it_is() {
+    for (language, text, expected) in [
+        (Language::Rust, "unsafe fn a() {}\nfn f() { let safe = 1; }\n", &["a", "f"][..]),
+        (Language::Kotlin, "fun f() = context(1)\nval x = a && b\n", &["f", "x"]),
+        (
+            Language::TypeScript,
+            "const a = () => `x`;\nconst b = `<b>`;\nif (c < d) { e = `f>`; }\n",
+            &["a", "b"],
+        ),
+        (Language::TypeScript, "const a = await import(\"./b\").then((it) => it);\n", &["a"]),
+        (Language::CSharp, "class A { int extension(int x) { return x; } }\n", &["A", "A.extension"]),
+        (Language::Cpp, "void f() { for (A a = {}; a;) {} x = {}; g({}); }\n", &["f"]),
+        (Language::Cpp, "struct A { int b : 3; void f() { g(this); } };\n", &["A", "A.b", "A.f"]),
+        (Language::C, "int emit(int export) { return export; }\n", &["emit"]),
+    ] {
+        let reading = reading_of(language, text);
+        assert!(reading.is_whole(), "{:?} in {text}", reading.trouble);
+        assert_eq!(paths_of(&reading), expected, "{text}");
+    }
+}
+
+#[test]
+fn calls_of_what_was_lost_are_those_of_the_symbol_around_them() {
+    for (language, text, expected) in [
+        (
+            Language::Rust,
+            "fn f() {}\nstatic A: fn() = || f();\nconst B: u8 = f();\n",
+            &["A -> f", "B -> f"][..],
+        ),
+        (Language::Go, "package p\nfunc f() int { return 1 }\nvar a = f()\n", &["a -> f"]),
+        (Language::Cpp, "int f();\nstatic int a = f();\n", &["a -> f"]),
+        (Language::Cpp, "void f();\nvoid g() { emit f(); Q_EMIT f(); }\n", &["g -> f"]),
+        (
+            Language::C,
+            "void format(int);\nvoid f(const char *x, ...) __attribute__((format(printf, 1, 2)));\nvoid f(const char *x, ...) { format(1); }\n",
+            &["f -> format"],
+        ),
+        (Language::Cpp, "void f();\nTEST_CASE(\"a b\") { SECTION(\"c\") { f(); } }\n", &["a b -> f"]),
+        (
+            Language::JavaScript,
+            "function f() {}\nfunction L() {}\nL.prototype = { a() { this.b(); }, b() { f(); }, c: f() };\n",
+            &["L.a -> L.b", "L.b -> f"],
+        ),
+        (Language::Tsx, "const f = () => 1;\nconst A = styled.div<P>`${() => f()}`;\n", &["A -> f"]),
+    ] {
+        let reading = reading_of(language, text);
+        assert!(reading.is_whole(), "{:?} in {text}", reading.trouble);
+        assert_eq!(calls_of(&reading), expected, "{text}");
+    }
+}
+
+#[test]
+fn what_a_block_is_given_without_a_name_is_no_call() {
+    let reading = reading_of(Language::Ruby, "def f\n  [1].each { _1.g(it) }\nend\n");
+    let called: Vec<&str> = reading.calls.iter().map(|it| &*it.callee.name).collect();
+    assert_eq!(called, ["each", "g"]);
+}
+
+#[test]
+fn a_contract_says_all_that_callers_and_those_who_implement_it_rely_on() {
+    for (language, text, of, expected) in [
+        (
+            Language::Kotlin,
+            "class A(private val a: Int, vararg b: Int, private vararg val c: Int)\n",
+            "A",
+            "class(val a: Int, vararg b: Int, vararg val c: Int)",
+        ),
+        (Language::Kotlin, "class A @Inject internal constructor(val a: Int)\n", "A", "class(val a: Int)"),
+        (
+            Language::Kotlin,
+            "interface A {\n    @X\n    public suspend fun f()\n    operator fun plus(a: A): A\n}\n",
+            "A",
+            "interface { suspend fun f(); operator fun plus(a: A): A }",
+        ),
+        (
+            Language::CSharp,
+            "interface A { static abstract A operator +(A a, A b); static virtual A operator -(A a) => a; }\n",
+            "A",
+            "interface { static abstract A operator +(A a, A b); }",
+        ),
+        (
+            Language::Cpp,
+            "void f(A a = {}, std::vector<int> b = {1, 2});\n",
+            "f",
+            "void (A a = {}, std::vector<int> b = {1, 2})",
+        ),
+        (
+            Language::CSharp,
+            "class A { void F<T>() where T : allows ref struct {} }\n",
+            "F",
+            "void <T>() where T : allows ref struct",
+        ),
+        (Language::TypeScript, "let a: import(\"./b\").C<D>;\n", "a", "import(\"./b\").C<D>"),
+    ] {
+        let reading = reading_of(language, text);
+        assert!(reading.is_whole(), "{:?} in {text}", reading.trouble);
+        assert_eq!(&*reading.contract(of).unwrap().text, expected, "{text}");
+    }
+}
+
+#[test]
+fn what_commonjs_gives_a_name_too_is_an_export_under_that_name() {
+    let text = "const S = module.exports = { a() {}, b, 'c': d };\nconst e = exports.f = function () {};\nfunction b() {}\nfunction d() {}\n";
+    let reading = reading_of(Language::JavaScript, text);
+    let exports: Vec<String> =
+        reading.exports.iter().map(|it| format!("{} {:?}", it.name, it.what)).collect();
+    assert_eq!(
+        exports,
+        ["export= Local(\"S\")", "a Local(\"S.a\")", "b Local(\"b\")", "c Local(\"d\")", "f Local(\"e\")",]
+    );
+    assert_eq!(paths_of(&reading), ["S", "S.a", "S.c", "e", "b", "d"]);
+}
