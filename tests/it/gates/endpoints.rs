@@ -216,9 +216,9 @@ fn no_path_of_the_table_stands_a_second_time() {
     for source in source::sources("src").iter().filter(|it| !it.path.starts_with("src/api/")) {
         let found = spelled(&source.text, &paths);
         // A file that stands in the list and has no such path any more is left over in `others`.
-        if found.peek().is_some() && !others.remove(source.path.as_str()) {
-            wrong
-                .extend(found.map(|(line, path)| format!("{}:{line}: {path}: ask `Which::at`", source.path)));
+        if !found.is_empty() && !others.remove(source.path.as_str()) {
+            let said = |(line, path)| format!("{}:{line}: {path}: ask `Which::at`", source.path);
+            wrong.extend(found.into_iter().map(said));
         }
     }
     assert_eq!(wrong, Vec::<String>::new());

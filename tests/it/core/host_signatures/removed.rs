@@ -302,5 +302,4 @@ fn another_repository_under_the_name_of_this_one_is_not_gone_on_with() {
     machines.sql("update provost.repo set name = 'shop' where name = 'aside'");
     let _daemons = [a.start(), b.start(), e.start()];
     until("it goes on", || lock(&e, 60).0 == 0);
-    drop(of_c);
 }
