@@ -3,8 +3,7 @@
 //!
 //! A symbol includes the rest of its lines (`export`, a semicolon), except a part that belongs to the construct around it, and the
 //! comments and attributes directly above it, so that a new function with its comment touches only itself. For a symbol that
-//! contains others, and
-//! for the file, only the text outside of these counts, without empty lines.
+//! contains others, and for the file, only the text outside of these counts, without empty lines.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -188,8 +187,12 @@ fn with_its_lines(version: Version<'_>, range: Range<usize>, bounds: Range<usize
     let bytes = version.bytes;
     let line_start = |at: usize| bytes[..at].iter().rposition(|it| *it == b'\n').map_or(0, |it| it + 1);
     let mut start = range.start.min(bytes.len());
-    let line = line_start(start);
-    if line >= bounds.start && brackets(&bytes[line..start]).1 == 0 {
+    // Only the text within the bounds is searched, so that a file of one line costs no more than its length.
+    let before = bytes.get(bounds.start..start).unwrap_or_default();
+    let is_at_line = bounds.start == 0 || bytes.get(bounds.start - 1) == Some(&b'\n');
+    let line = before.iter().rposition(|it| *it == b'\n').map(|it| bounds.start + it + 1);
+    let line = line.or((is_at_line && bounds.start <= start).then_some(bounds.start));
+    if let Some(line) = line.filter(|line| brackets(&bytes[*line..start]).1 == 0) {
         start = line;
         while start > bounds.start {
             let above = line_start(start - 1);
@@ -210,8 +213,11 @@ fn with_its_lines(version: Version<'_>, range: Range<usize>, bounds: Range<usize
         }
     }
     let end = range.end.min(bytes.len());
-    let line = bytes[end..].iter().position(|it| *it == b'\n').map_or(bytes.len(), |it| end + it);
-    start..if line <= bounds.end && brackets(&bytes[end..line]).0 == 0 { line } else { end }
+    let last = bounds.end.min(bytes.len()).max(end);
+    let rest = &bytes[end..last];
+    let ends_line = last == bytes.len() || bytes[last] == b'\n';
+    let line = rest.iter().position(|it| *it == b'\n').map(|it| end + it).or(ends_line.then_some(last));
+    start..line.filter(|line| brackets(&bytes[end..*line]).0 == 0).unwrap_or(end)
 }
 
 /// Counts the brackets that a part of a line closes and that open before it, and those that it opens and that close behind it, up to a

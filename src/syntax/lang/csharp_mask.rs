@@ -4,10 +4,14 @@
 /// Returns the text for the grammar; `None` if the grammar takes the file itself.
 pub(crate) fn mask(bytes: &[u8]) -> Option<Vec<u8>> {
     let mut shown = None::<Vec<u8>>;
+    // Extensions do not contain each other.
+    let mut behind = 0;
     for (at, word) in bytes.windows(9).enumerate() {
         match word {
-            b"extension" => {
+            b"extension" if at >= behind => {
                 let Some((open, close)) = block(bytes, at) else { continue };
+                behind = close.unwrap_or(bytes.len());
+                let Some(close) = close else { continue };
                 let shown = shown.get_or_insert_with(|| bytes.to_vec());
                 for byte in shown[at..=open].iter_mut().filter(|it| !matches!(**it, b'\n' | b'\r')) {
                     *byte = b' ';
@@ -24,15 +28,16 @@ pub(crate) fn mask(bytes: &[u8]) -> Option<Vec<u8>> {
     shown
 }
 
-/// Returns the places of the braces of the extension that the word at a place begins.
-fn block(bytes: &[u8], at: usize) -> Option<(usize, usize)> {
+/// The most bytes before the members of an extension.
+const HEAD_MAX: usize = 4_096;
+
+/// Returns the places of the braces of the extension that the word at a place begins; the second is `None` if it does not end.
+fn block(bytes: &[u8], at: usize) -> Option<(usize, Option<usize>)> {
     let before = bytes[..at].trim_ascii_end().last();
     // Attributes and comments may stand before it.
     let is_start = before.is_none_or(|it| matches!(it, b'{' | b'}' | b';' | b']' | b'/'))
-        || bytes[..at]
-            .iter()
-            .rposition(|it| *it == b'\n')
-            .is_some_and(|it| bytes[it..at].trim_ascii().is_empty());
+        || bytes[at.saturating_sub(HEAD_MAX)..at].trim_ascii_start().is_empty()
+        || bytes[..at].iter().rev().find(|it| !matches!(**it, b' ' | b'\t')) == Some(&b'\n');
     if !is_start || !matches!(bytes[at + 9..].trim_ascii_start().first(), Some(b'(' | b'<')) {
         return None;
     }
@@ -50,6 +55,7 @@ fn block(bytes: &[u8], at: usize) -> Option<(usize, usize)> {
             b'(' => brackets += 1,
             b')' => brackets = brackets.checked_sub(1)?,
             b'=' | b';' if open.is_none() => return None,
+            _ if open.is_none() && from > at + HEAD_MAX => return None,
             b'{' => {
                 if open.is_none() && brackets > 0 {
                     return None;
@@ -60,14 +66,14 @@ fn block(bytes: &[u8], at: usize) -> Option<(usize, usize)> {
             b'}' => {
                 depth = depth.checked_sub(1)?;
                 if depth == 0 {
-                    return open.zip(Some(from));
+                    return open.map(|open| (open, Some(from)));
                 }
             }
             _ => {}
         }
         from += 1;
     }
-    None
+    open.map(|open| (open, None))
 }
 
 /// Returns the end of a text; a text in three or more quotes ends with as many.

@@ -15,7 +15,7 @@
 
 use std::ops::Range;
 
-use super::kotlin_mask_bodies::{Bodies, begins_declaration, context, delegate, guarded};
+use super::kotlin_mask_bodies::{Bodies, HEAD_MAX, begins_declaration, context, delegate, guarded};
 
 /// What the grammar is shown instead of a file; none where it can be shown the file itself.
 pub(crate) fn mask(bytes: &[u8]) -> Option<Vec<u8>> {
@@ -36,7 +36,7 @@ pub(crate) fn mask(bytes: &[u8]) -> Option<Vec<u8>> {
                     blank(&mut shown, bytes, from, at);
                 }
             }
-            b'@' if before.is_value || is_of_accessor(&bytes[behind_annotation(bytes, at)..]) => {
+            b'@' if before.is_value || is_before_accessor(bytes, at) => {
                 at = behind_annotation(bytes, at);
                 blank(&mut shown, bytes, from, at);
             }
@@ -143,7 +143,7 @@ fn word(
         // The grammar takes this name for a type.
         b"dynamic" => shown.get_or_insert_with(|| bytes.to_vec())[word.end - 1] = b'_',
         b"constructor" if bodies.is_before_members() => {
-            if let Some(head) = bodies.head() {
+            if let Some(head) = bodies.head().filter(|head| word.start - head < HEAD_MAX) {
                 join_lines(shown.get_or_insert_with(|| bytes.to_vec()), head, word.start);
             }
         }
@@ -191,8 +191,10 @@ fn byte_before(bytes: &[u8], at: usize) -> u8 {
     at.checked_sub(1).and_then(|at| bytes.get(at)).copied().unwrap_or(b';')
 }
 
-/// Checks whether a getter or a setter follows an annotation, also behind a word such as `private`.
-fn is_of_accessor(behind: &[u8]) -> bool {
+/// Checks whether a getter or a setter follows the annotation at a place, also behind a word such as `private`.
+fn is_before_accessor(bytes: &[u8], at: usize) -> bool {
+    let bytes = &bytes[..bytes.len().min(at + HEAD_MAX)];
+    let behind = &bytes[behind_annotation(bytes, at)..];
     const WHO: [&[u8]; 4] = [b"private ", b"protected ", b"internal ", b"public "];
     let text = behind.trim_ascii_start();
     let text = WHO.iter().find_map(|who| text.strip_prefix(*who)).unwrap_or(text).trim_ascii_start();

@@ -3,6 +3,9 @@
 use super::kotlin_mask::{behind_brackets, behind_text, is_of_word};
 use provost_base::limits::SOURCE_DEPTH_MAX;
 
+/// The most bytes of a head, a condition or a context that are searched, so that hostile files cost no more than others.
+pub(super) const HEAD_MAX: usize = 1_024;
+
 /// The open braces and brackets around a place.
 #[derive(Default)]
 pub(super) struct Bodies {
@@ -145,9 +148,11 @@ pub(super) fn delegate(bytes: &[u8], from: usize) -> (usize, bool) {
 /// Returns `None` unless the `if` at a place is the condition of a case of a `when`; else the place of the `else` of `else if`, if it
 /// has one.
 pub(super) fn guarded(bytes: &[u8], at: usize) -> Option<Option<usize>> {
-    let line = bytes[..at].iter().rposition(|it| *it == b'\n').map_or(0, |it| it + 1);
+    let from = at.saturating_sub(HEAD_MAX);
+    let line = bytes[from..at].iter().rposition(|it| *it == b'\n').map_or(from, |it| from + it + 1);
     let before = bytes[line..at].trim_ascii();
-    let behind = bytes[at..].split(|it| *it == b'\n').next().unwrap_or_default();
+    let near = &bytes[at..bytes.len().min(at + HEAD_MAX)];
+    let behind = near.split(|it| *it == b'\n').next().unwrap_or_default();
     let has_arrow = |it: &[u8]| it.windows(2).any(|it| it == b"->");
     let last = before.last().copied().unwrap_or(b'{');
     if matches!(last, b'{' | b';' | b'}' | b'=' | b',') || has_arrow(before) || !has_arrow(behind) {
@@ -161,7 +166,7 @@ pub(super) fn context(bytes: &[u8], from: usize) -> Option<usize> {
     if bytes.get(from) != Some(&b'(') {
         return None;
     }
-    let end = behind_brackets(bytes, from)?;
+    let end = behind_brackets(&bytes[..bytes.len().min(from + HEAD_MAX)], from)?;
     let inside = bytes[from + 1..end - 1].trim_ascii_start();
     // A call of a function with this name has values between its brackets.
     if !inside.contains(&b':') && !inside.first().is_some_and(u8::is_ascii_uppercase) {
