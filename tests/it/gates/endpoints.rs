@@ -178,13 +178,16 @@ fn a_reason_why_nothing_asks_for_an_endpoint_is_true() {
 }
 
 /// Files whose own paths are called like paths of the table, with what these are.
-const OTHER_PATHS: [(&str, &str); 9] = [
+const OTHER_PATHS: [(&str, &str); 12] = [
     ("src/protocols/agent_protocol/route.rs", "paths of Agent Protocol"),
     ("src/protocols/scrape.rs", "the path that Prometheus asks"),
     ("src/mcp/http/mod.rs", "the page of an approval at the door for hosts"),
     ("src/web/document.rs", "views of the page"),
     ("src/web/stream.rs", "the stream of the page, without content of events"),
+    ("src/mcp/http/page.rs", "the page of an approval at the door for hosts"),
     ("src/view/locks.rs", "a link to a view of the page"),
+    ("src/view/search.rs", "a link to a view of the page"),
+    ("src/view/tasks.rs", "a link to a view of the page"),
     ("src/effects/desktop_elsewhere.rs", "a link to a view of the page"),
     ("src/effects/notices/push/message.rs", "a link to a view of the page"),
     ("src/cli/agents/presets/codex.rs", "a pointer into JSON"),
