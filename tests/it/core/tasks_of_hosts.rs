@@ -409,7 +409,8 @@ fn the_runs_of_a_machine_that_is_cut_off_end_before_another_begins_them_again() 
     between.lose(Loses::Both);
     until("its process is gone", || !runs("302.5"));
     let took = since.elapsed();
-    assert!(took >= Duration::from_secs(8) && took < Duration::from_secs(15), "after {took:?}");
+    // It counts from the last answer, which may be one beat before the cut.
+    assert!(took >= Duration::from_secs(6) && took < Duration::from_secs(15), "after {took:?}");
     assert_eq!(task(a, "cut")["state"], "running", "it is not taken for dead yet");
     until("it is to begin again", || counted(&machines, "attempt_failed").contains_key("cut"));
     assert_eq!(counted(&machines, "task_started")["cut"], 1);
