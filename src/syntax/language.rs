@@ -62,8 +62,24 @@ struct Row {
     typed: bool,
     /// Whether a field whose range is its name alone is declared as a variable is. Elsewhere it is a case of an enumeration, declared by itself.
     bare_fields: bool,
+    /// What the grammar is shown instead of a file ([`Language::masked`]).
+    mask: fn(&[u8]) -> Option<Masked>,
+    /// The text for a second parse of a file that did not parse.
+    mask_further: fn(&[u8]) -> Option<Vec<u8>>,
+    /// Whether `#` begins a comment. Elsewhere it begins a directive, a macro or a private member.
+    hash_remarks: bool,
+    /// Whether `@` begins an attribute of what follows. Elsewhere it begins a variable.
+    at_attributes: bool,
     says_generated: Says,
     known: Knowledge,
+}
+
+/// A text as the grammar is shown it, and the ranges of the macros that it is not shown.
+type Masked = (Vec<u8>, Vec<Range<u32>>);
+
+/// Returns a text that hides no macro.
+fn alone(shown: Option<Vec<u8>>) -> Option<Masked> {
+    shown.map(|shown| (shown, Vec::new()))
 }
 
 /// Files that are recognised by their whole names, in any folder.
@@ -93,6 +109,10 @@ const LANGUAGES: &[Row] = &[
         built_in: built_in::ECMA,
         typed: false,
         bare_fields: false,
+        mask: |it| alone(ecma_mask::mask(it)),
+        mask_further: |_| None,
+        hash_remarks: false,
+        at_attributes: true,
         says_generated: generated::nothing,
         known: knowledge::ECMA,
     },
@@ -104,6 +124,10 @@ const LANGUAGES: &[Row] = &[
         built_in: built_in::ECMA,
         typed: false,
         bare_fields: false,
+        mask: |it| alone(ecma_mask::mask(it)),
+        mask_further: ecma_mask::mask_between_tags,
+        hash_remarks: false,
+        at_attributes: true,
         says_generated: generated::nothing,
         known: knowledge::ECMA,
     },
@@ -115,6 +139,10 @@ const LANGUAGES: &[Row] = &[
         built_in: built_in::ECMA,
         typed: false,
         bare_fields: false,
+        mask: |_| None,
+        mask_further: ecma_mask::mask_between_tags,
+        hash_remarks: false,
+        at_attributes: true,
         says_generated: generated::nothing,
         known: knowledge::ECMA,
     },
@@ -126,6 +154,10 @@ const LANGUAGES: &[Row] = &[
         built_in: built_in::PYTHON,
         typed: false,
         bare_fields: true,
+        mask: |_| None,
+        mask_further: |_| None,
+        hash_remarks: true,
+        at_attributes: true,
         says_generated: generated::nothing,
         known: knowledge::PYTHON,
     },
@@ -137,6 +169,10 @@ const LANGUAGES: &[Row] = &[
         built_in: built_in::RUST,
         typed: true,
         bare_fields: false,
+        mask: |it| alone(rust_mask::mask(it)),
+        mask_further: |_| None,
+        hash_remarks: false,
+        at_attributes: false,
         says_generated: generated::by_mark,
         known: knowledge::RUST,
     },
@@ -148,6 +184,10 @@ const LANGUAGES: &[Row] = &[
         built_in: built_in::GO,
         typed: true,
         bare_fields: false,
+        mask: |_| None,
+        mask_further: |_| None,
+        hash_remarks: false,
+        at_attributes: false,
         says_generated: generated::as_go_has_it,
         known: knowledge::GO,
     },
@@ -159,6 +199,10 @@ const LANGUAGES: &[Row] = &[
         built_in: built_in_jvm::JAVA,
         typed: true,
         bare_fields: false,
+        mask: |_| None,
+        mask_further: |_| None,
+        hash_remarks: false,
+        at_attributes: true,
         says_generated: generated::in_any_comment,
         known: knowledge::JAVA,
     },
@@ -170,6 +214,10 @@ const LANGUAGES: &[Row] = &[
         built_in: built_in_jvm::CSHARP,
         typed: true,
         bare_fields: false,
+        mask: |it| alone(csharp_mask::mask(it)),
+        mask_further: |_| None,
+        hash_remarks: false,
+        at_attributes: false,
         says_generated: generated::in_any_comment,
         known: knowledge::CSHARP,
     },
@@ -181,6 +229,10 @@ const LANGUAGES: &[Row] = &[
         built_in: built_in_jvm::KOTLIN,
         typed: true,
         bare_fields: false,
+        mask: |it| alone(kotlin_mask::mask(it)),
+        mask_further: |_| None,
+        hash_remarks: false,
+        at_attributes: true,
         says_generated: generated::in_any_comment,
         known: knowledge::KOTLIN,
     },
@@ -192,6 +244,10 @@ const LANGUAGES: &[Row] = &[
         built_in: ruby_known::BUILT_IN,
         typed: false,
         bare_fields: false,
+        mask: |_| None,
+        mask_further: |_| None,
+        hash_remarks: true,
+        at_attributes: false,
         says_generated: generated::nothing,
         known: ruby_known::KNOWN,
     },
@@ -203,6 +259,10 @@ const LANGUAGES: &[Row] = &[
         built_in: php_known::BUILT_IN,
         typed: true,
         bare_fields: false,
+        mask: |_| None,
+        mask_further: |_| None,
+        hash_remarks: true,
+        at_attributes: false,
         says_generated: generated::nothing,
         known: php_known::KNOWN,
     },
@@ -214,6 +274,10 @@ const LANGUAGES: &[Row] = &[
         built_in: swift_known::BUILT_IN,
         typed: true,
         bare_fields: false,
+        mask: |it| alone(swift_mask::mask(it)),
+        mask_further: |_| None,
+        hash_remarks: false,
+        at_attributes: true,
         says_generated: generated::nothing,
         known: swift_known::KNOWN,
     },
@@ -225,6 +289,10 @@ const LANGUAGES: &[Row] = &[
         built_in: built_in::C,
         typed: true,
         bare_fields: false,
+        mask: c_mask::mask,
+        mask_further: |_| None,
+        hash_remarks: false,
+        at_attributes: false,
         says_generated: generated::as_c_has_it,
         known: knowledge::C,
     },
@@ -239,6 +307,10 @@ const LANGUAGES: &[Row] = &[
         built_in: built_in::CPP,
         typed: true,
         bare_fields: false,
+        mask: c_mask::mask,
+        mask_further: |_| None,
+        hash_remarks: false,
+        at_attributes: false,
         says_generated: generated::as_c_has_it,
         known: knowledge::CPP,
     },
@@ -250,6 +322,10 @@ const LANGUAGES: &[Row] = &[
         built_in: built_in::CPP,
         typed: true,
         bare_fields: false,
+        mask: c_mask::mask,
+        mask_further: |_| None,
+        hash_remarks: false,
+        at_attributes: false,
         says_generated: generated::as_c_has_it,
         known: knowledge::C_HEADER,
     },
@@ -341,24 +417,23 @@ impl Language {
     }
 
     /// What the grammar is shown instead of a file, byte for byte as long, and which macros it is not shown.
-    pub(super) fn masked(self, bytes: &[u8]) -> Option<(Vec<u8>, Vec<Range<u32>>)> {
-        match self {
-            Self::C | Self::Cpp | Self::CHeader => c_mask::mask(bytes),
-            Self::Kotlin => kotlin_mask::mask(bytes).map(|shown| (shown, Vec::new())),
-            Self::Swift => swift_mask::mask(bytes).map(|shown| (shown, Vec::new())),
-            Self::TypeScript | Self::Tsx => ecma_mask::mask(bytes).map(|shown| (shown, Vec::new())),
-            Self::Rust => rust_mask::mask(bytes).map(|shown| (shown, Vec::new())),
-            Self::CSharp => csharp_mask::mask(bytes).map(|shown| (shown, Vec::new())),
-            Self::JavaScript | Self::Python | Self::Go | Self::Java | Self::Ruby | Self::Php => None,
-        }
+    pub(super) fn masked(self, bytes: &[u8]) -> Option<Masked> {
+        (self.row().mask)(bytes)
     }
 
     /// Returns the text for a second parse of a file that did not parse.
     pub(super) fn masked_further(self, shown: &[u8]) -> Option<Vec<u8>> {
-        match self {
-            Self::Tsx | Self::JavaScript => ecma_mask::mask_between_tags(shown),
-            _ => None,
-        }
+        (self.row().mask_further)(shown)
+    }
+
+    /// Checks whether `#` begins a comment.
+    pub(super) fn hash_remarks(self) -> bool {
+        self.row().hash_remarks
+    }
+
+    /// Checks whether `@` begins an attribute of what follows.
+    pub(super) fn at_attributes(self) -> bool {
+        self.row().at_attributes
     }
 
     /// How its files say that a program has written them.

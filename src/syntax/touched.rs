@@ -240,21 +240,11 @@ fn brackets(text: &[u8]) -> (usize, usize) {
 /// Whether a line is a comment or an attribute of what follows it.
 fn is_note(language: Language, line: &[u8]) -> bool {
     let line = line.trim_ascii();
-    // `#` begins comments in some languages, and a directive, a macro or a private member in others; `@` begins attributes in some, and
-    // a variable in others.
-    let (has_remarks, has_attributes) = match language {
-        Language::Python => (true, true),
-        Language::Ruby | Language::Php => (true, false),
-        Language::TypeScript | Language::Tsx | Language::JavaScript => (false, true),
-        Language::Java | Language::Kotlin | Language::Swift => (false, true),
-        Language::CSharp | Language::Rust | Language::Go => (false, false),
-        Language::C | Language::Cpp | Language::CHeader => (false, false),
-    };
     match line {
         [b'/', b'/' | b'*', ..] | [b'#', b'[', ..] => true,
-        [b'#', rest @ ..] => has_remarks && !rest.starts_with(b"!"),
+        [b'#', rest @ ..] => language.hash_remarks() && !rest.starts_with(b"!"),
         // The construct around may follow the attribute: `@Entity class Point {`.
-        [b'@', ..] => has_attributes && brackets(line).1 == 0,
+        [b'@', ..] => language.at_attributes() && brackets(line).1 == 0,
         _ => false,
     }
 }
