@@ -123,8 +123,13 @@ pub struct KeyInfo {
     pub role: Role,
     /// The keys that have not been cleared away, the newest first.
     pub keys: Vec<KeyDates>,
-    /// When it was revoked, if it was; the name stays reserved.
+    /// When it was revoked, if it was; the name stays reserved. As text it is RFC 3339, as every time in a list.
+    #[serde(serialize_with = "as_text")]
     pub revoked: Option<Timestamp>,
+}
+
+fn as_text<S: serde::Serializer>(at: &Option<Timestamp>, to: S) -> Result<S::Ok, S::Error> {
+    at.map(Timestamp::rfc3339).serialize(to)
 }
 
 /// One key of an ident.
@@ -133,9 +138,15 @@ pub struct KeyDates {
     /// The beginning of the secret's digest, which tells an ident's keys apart.
     pub id: String,
     /// When it was made.
+    #[serde(serialize_with = "one_as_text")]
     pub created: Timestamp,
     /// The time from which it is no longer valid.
+    #[serde(serialize_with = "as_text")]
     pub expires: Option<Timestamp>,
+}
+
+fn one_as_text<S: serde::Serializer>(at: &Timestamp, to: S) -> Result<S::Ok, S::Error> {
+    at.rfc3339().serialize(to)
 }
 
 /// The keys in a folder, and those in force.

@@ -100,7 +100,7 @@ fn list(here: &RepoContext) -> Result<u8, CliError> {
     let mut rows = vec![["FILE", "STATE", "AGENT", "SINCE"].map(String::from)];
     rows.extend(held.iter().map(|it| {
         let since = it.since.as_deref().map_or_else(|| "-".to_owned(), short_time);
-        [out::one_line(&it.file, 400), out::one_line(&it.how, 20), out::one_line(&it.holder, 60), since]
+        [out::name(&it.file, 400), out::one_line(&it.how, 20), out::one_line(&it.holder, 60), since]
     }));
     out::text_as_is(&out::table(&rows))?;
     Ok(DONE)

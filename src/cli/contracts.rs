@@ -188,7 +188,7 @@ pub(super) fn table(contracts: &[wire::Contract]) -> String {
             out::one_line(&it.id, 40),
             out::one_line(&it.status, 12),
             out::one_line(&between, 80),
-            out::one_line(&it.symbol, 120),
+            out::name(&it.symbol, 120),
             out::one_line(&it.signature, 120),
         ]
     }));

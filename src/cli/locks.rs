@@ -164,7 +164,12 @@ fn acquire(here: &RepoContext, asked: Acquire) -> Result<u8, CliError> {
     }
     let lock = &locked.lock;
     out::line(out::one_line(
-        &format!("locked: {} until {} (grant {})", lock.symbol, short_time(&lock.until), lock.fence),
+        &format!(
+            "locked: {} until {} (grant {})",
+            out::name(&lock.symbol, 300),
+            short_time(&lock.until),
+            lock.fence
+        ),
         400,
     ))?;
     told("warning", &locked.warnings, locked.more);
@@ -248,7 +253,7 @@ fn release(here: &RepoContext, asked: Release) -> Result<u8, CliError> {
     if here.json {
         return out::json(&lock).map(|()| DONE);
     }
-    out::line(out::one_line(&format!("released: {}", lock.symbol), 400)).map(|()| DONE)
+    out::line(out::one_line(&format!("released: {}", out::name(&lock.symbol, 400)), 440)).map(|()| DONE)
 }
 
 fn list(here: &RepoContext, asked: List) -> Result<u8, CliError> {
@@ -270,7 +275,10 @@ fn list(here: &RepoContext, asked: List) -> Result<u8, CliError> {
     for it in &locks.waiting {
         let until = short_time(&it.until);
         let task = it.task.as_deref().map(|it| format!(" (task {it})")).unwrap_or_default();
-        out::line(out::one_line(&format!("waits until {until}: {}{task} for {}", it.agent, it.symbol), 400))?;
+        out::line(out::one_line(
+            &format!("waits until {until}: {}{task} for {}", it.agent, out::name(&it.symbol, 300)),
+            400,
+        ))?;
     }
     Ok(DONE)
 }
@@ -291,7 +299,7 @@ pub(super) fn table(locks: &[wire::Lock]) -> String {
             })
         );
         [
-            out::one_line(&lock.symbol, 120),
+            out::name(&lock.symbol, 120),
             out::one_line(&holder, 60),
             lock.fence.to_string(),
             short_time(&lock.until),

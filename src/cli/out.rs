@@ -54,7 +54,13 @@ pub(super) fn one_line(text: &str, most: usize) -> String {
     format!("{cut}…")
 }
 
-/// Does the same, but cuts after a word, and adds the way to the rest.
+/// Returns the name of a file or a symbol in one line of at most `most` characters, with hidden characters written out: of two names that
+/// differ in them alone, each is shown as what it is.
+pub(super) fn name(text: &str, most: usize) -> String {
+    provost_base::visible_name(text, most)
+}
+
+/// Does the same as `one_line`, but cuts after a word, and adds the way to the rest.
 pub(super) fn cut_at_a_word(text: &str, most: usize, rest: impl FnOnce() -> String) -> String {
     let text = one_line(text, usize::MAX);
     let Some((end, _)) = text.char_indices().nth(most) else { return text };

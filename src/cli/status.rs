@@ -220,7 +220,7 @@ fn at_prompts(waiting: &[wire::RosterRow]) -> String {
 fn waiters(waiting: &[wire::Waiter], run: &str) -> String {
     let mut text = format!("Agents wait for a lock ({}):\n", waiting.len());
     for it in waiting.iter().take(OVERLAPS_SHOWN) {
-        let (agent, symbol) = (out::one_line(&it.agent, 60), out::one_line(&it.symbol, 200));
+        let (agent, symbol) = (out::one_line(&it.agent, 60), out::name(&it.symbol, 200));
         text.push_str(&format!("  {agent} for {symbol}, since {}\n", tasks::short_time(&it.since)));
     }
     if waiting.len() > OVERLAPS_SHOWN {
@@ -234,7 +234,7 @@ fn overlaps(pairs: &[wire::Overlap], run: &str) -> String {
     let mut text = format!("In each other's way ({}):\n", pairs.len());
     for it in pairs.iter().take(OVERLAPS_SHOWN) {
         let [a, b] = it.agents.each_ref().map(|it| out::one_line(it, 60));
-        text.push_str(&format!("  {}: {a} and {b}\n", out::one_line(&it.file, 200)));
+        text.push_str(&format!("  {}: {a} and {b}\n", out::name(&it.file, 200)));
     }
     if pairs.len() > OVERLAPS_SHOWN {
         text.push_str("  …\n");

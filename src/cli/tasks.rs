@@ -457,7 +457,7 @@ fn look_at(handoff: &wire::ScanReport) -> String {
     }
     for it in &handoff.findings {
         let [kind, change] = [&it.kind, &it.change].map(|word| out::one_line(word, 20));
-        text.push_str(&format!("  ! {change} {kind}: {}\n", out::one_line(&it.path, 400)));
+        text.push_str(&format!("  ! {change} {kind}: {}\n", out::name(&it.path, 400)));
     }
     if handoff.more > 0 {
         text.push_str(&format!("  ! and {} more\n", handoff.more));
@@ -470,7 +470,7 @@ fn changed_files(changed: &wire::FilesChanged) -> String {
     let mut text = format!("files changed: {}\n", changed.files.len() + changed.more as usize);
     for it in &changed.files {
         let from = it.from.as_ref().map(|from| format!(", before: {}", out::one_line(from, 400)));
-        let (change, path) = (out::one_line(&it.change, 20), out::one_line(&it.path, 400));
+        let (change, path) = (out::one_line(&it.change, 20), out::name(&it.path, 400));
         text.push_str(&format!("  {change} {path}{}\n", from.unwrap_or_default()));
     }
     if changed.more > 0 {

@@ -73,7 +73,7 @@ fn list(here: &RepoContext, config: &Config, asked: &List) -> Result<u8, CliErro
         for (id, it) in refused() {
             out::note(format!(
                 "{id} cannot be used: {}: {}",
-                out::one_line(&it.file, 200),
+                out::name(&it.file, 200),
                 out::one_line(&it.reason, 400)
             ));
         }

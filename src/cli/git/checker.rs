@@ -291,7 +291,7 @@ impl Contracts {
 pub(crate) fn say_violations(all: &[wire::Violation]) {
     for it in all {
         let place = format!("{}, between {}, in {}", it.contract, it.between.join(" and "), it.file);
-        out::note(format!("Contract violation: {}", out::one_line(&it.symbol, 800)));
+        out::note(format!("Contract violation: {}", out::name(&it.symbol, 800)));
         out::note(format!("  expected: {}", out::one_line(&it.expected, 800)));
         out::note(format!("  actual:   {}", out::one_line(&it.actual, 800)));
         out::note(format!("  contract: {}", out::one_line(&place, 800)));

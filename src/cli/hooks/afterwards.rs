@@ -137,7 +137,7 @@ pub(super) async fn overwritten(
             let kept = kept.get(file).map(String::as_str).unwrap_or_default();
             let tree = match file.0 == here.places.worktree {
                 true => String::new(),
-                false => format!(" in {}", out::one_line(&file.0.to_string_lossy(), 300)),
+                false => format!(" in {}", out::name(&file.0.to_string_lossy(), 300)),
             };
             format!("{}{tree} ({kept})", what.join(", "))
         });
@@ -193,8 +193,7 @@ pub(super) async fn still_held(here: &RepoContext, agent: AgentId) -> Result<Opt
 /// Names the places of some locks, up to the bound for a model.
 fn named<'a>(locks: impl Iterator<Item = &'a wire::Lock>) -> Option<String> {
     let mark = |it: &wire::Lock| if it.until_commit { " (until it is committed)" } else { "" };
-    let all: Vec<String> =
-        locks.map(|it| format!("{}{}", out::one_line(&it.symbol, 200), mark(it))).collect();
+    let all: Vec<String> = locks.map(|it| format!("{}{}", out::name(&it.symbol, 200), mark(it))).collect();
     let more = all.len().saturating_sub(HOOK_OBSTACLES_NAMED_MAX);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     let names = all[..all.len().min(HOOK_OBSTACLES_NAMED_MAX)].join(", ");

@@ -19,7 +19,7 @@ pub(super) fn nearby(guarded: &wire::Guarded) -> Option<String> {
     });
     let written = guarded.written.iter().map(|it| {
         let tree = it.written_in.as_deref().unwrap_or_default();
-        let (agent, at) = (out::one_line(&it.holder, 100), out::one_line(&it.symbol, 300));
+        let (agent, at) = (out::one_line(&it.holder, 100), out::name(&it.symbol, 300));
         format!(
             "{agent} has been writing {at} since {} in {}",
             short_time(&it.since),

@@ -450,7 +450,10 @@ fn a_key_is_shown_once_and_listed_without_its_secret() {
     let info = &list.json()[0];
     assert_eq!((info["ident"].as_str(), info["role"].as_str()), (Some("worker:gpu"), Some("worker")));
     assert_eq!(info["keys"].as_array().map(Vec::len), Some(2));
-    assert!(info["keys"][0]["expires"].is_null() && info["keys"][1]["expires"].is_number());
+    assert!(info["keys"][0]["expires"].is_null());
+    for at in [&info["keys"][0]["created"], &info["keys"][1]["expires"]] {
+        assert!(at.as_str().is_some_and(|it| it.ends_with('Z')), "{info}");
+    }
 
     let said = desk.run(&["key", "add", "worker:gpu"]).ends(REFUSED);
     assert!(said.err.contains("has a key already") && said.err.contains("try:"), "{}", said.err);

@@ -66,6 +66,17 @@ fn a_lock_is_one_agents_and_the_other_hears_whose_until_when_and_which_grant() {
 }
 
 #[test]
+fn two_symbols_that_differ_in_a_hidden_character_are_told_apart_in_a_list() {
+    let world = world();
+    let _daemon = world.start();
+    world.done("a", &["lock", "src/auth.ts:login"]);
+    world.done("b", &["lock", "src/auth.ts:login\u{200b}"]);
+    let list = said(&world.command(&["lock", "list"]).output().unwrap());
+    let count = |name: &str| list.matches(name).count();
+    assert_eq!((count("src/auth.ts:login "), count(r"src/auth.ts:login\u{200b} ")), (1, 1), "{list}");
+}
+
+#[test]
 fn names_mean_the_same_from_below_and_in_a_work_tree_and_never_lead_out() {
     let world = world();
     world.git(&["add", "-A"]);
