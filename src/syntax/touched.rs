@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use provost_base::encloses;
+use provost_base::Digest;
 
 use super::reading::{Together, offset};
 use super::{Language, Reading, together};
@@ -33,9 +33,10 @@ pub fn touched(old: Version<'_>, new: Version<'_>) -> Vec<Box<str>> {
     }
     let (before, after) = (owned(old), owned(new));
     let names: BTreeSet<&str> = before.keys().chain(after.keys()).copied().collect();
-    let differs: Vec<&str> = names.into_iter().filter(|it| before.get(it) != after.get(it)).collect();
+    let differs: BTreeSet<&str> = names.into_iter().filter(|it| before.get(it) != after.get(it)).collect();
     // A change beside the symbols, such as an import, says nothing about those within the file.
-    let is_inner = |name: &&str| differs.iter().any(|it| !it.is_empty() && encloses(it, name));
+    let is_inner =
+        |name: &str| name.match_indices('.').any(|(at, _)| at > 0 && differs.contains(&name[..at]));
     let outermost = differs.iter().filter(|it| !is_inner(it)).map(|it| (*it).into());
     outermost.collect()
 }
@@ -112,15 +113,21 @@ fn in_common(before: &[&str], after: &[&str], without: Option<&str>) -> usize {
     ends.len()
 }
 
-/// The text that is each symbol's own, under its path; the file's under an empty one.
+/// The text that is each symbol's own, under its path, or its digest; the file's text under an empty path.
 fn owned<'a>(version: Version<'a>) -> BTreeMap<&'a str, Vec<u8>> {
     let (ranges, children) = places(version);
+    // Thousands of names may share the text of one declaration, which is read once.
+    let mut digests: BTreeMap<(usize, usize), Digest> = BTreeMap::new();
+    let mut digest = |range: Range<usize>| {
+        let read = || Digest::of(version.bytes.get(range.clone()).unwrap_or_default());
+        *digests.entry((range.start, range.end)).or_insert_with(read)
+    };
     let mut found: BTreeMap<&str, Vec<u8>> = BTreeMap::new();
     let file = 0..version.bytes.len();
     found.insert("", outside_of(version.bytes, &file, children.last().map_or(&[], Vec::as_slice), &ranges));
     for (at, symbol) in version.reading.symbols.iter().enumerate() {
         let text = match children[at].as_slice() {
-            [] => version.bytes.get(ranges[at].clone()).unwrap_or_default().to_vec(),
+            [] => digest(ranges[at].clone()).as_bytes().to_vec(),
             inner => outside_of(version.bytes, &ranges[at], inner, &ranges),
         };
         let all = found.entry(&symbol.path).or_default();
@@ -128,12 +135,11 @@ fn owned<'a>(version: Version<'a>) -> BTreeMap<&'a str, Vec<u8>> {
         all.extend(text);
     }
     for group in &version.reading.together {
-        let shared = together::shared(group, &ranges);
-        let shared = version.bytes.get(shared).unwrap_or_default();
+        let shared = digest(together::shared(group, &ranges));
         for at in group.symbols.iter().skip(1) {
             let all = found.entry(&version.reading.symbols[*at as usize].path).or_default();
             all.push(1);
-            all.extend_from_slice(shared);
+            all.extend_from_slice(shared.as_bytes());
         }
     }
     found

@@ -133,7 +133,7 @@ impl WorkingSet {
             Post::Artifact { files, status, .. } => {
                 next.said.clear();
                 if &**status == "committed" {
-                    next.commit(kept(files), files);
+                    next.commit(kept(files), files, room);
                 } else {
                     next.left = kept(files);
                 }
@@ -149,8 +149,9 @@ impl WorkingSet {
         next
     }
 
-    /// Removes committed files, which are no longer being changed, and no longer intended.
-    fn commit(&mut self, kept: Vec<Box<str>>, files: &[Box<str>]) {
+    /// Removes committed files, which are no longer being changed, and no longer intended. Of the folders and patterns of
+    /// all commits, the newest stay for which there is `room`.
+    fn commit(&mut self, kept: Vec<Box<str>>, files: &[Box<str>], room: usize) {
         let places: BTreeSet<PathScope> = files.iter().map(|it| PathScope::of(it)).collect();
         self.seen.retain(|it| !places.contains(&PathScope::of(it)));
         if let Some(intent) = &mut self.intent {
@@ -162,6 +163,10 @@ impl WorkingSet {
         self.left.extend(new);
         let excess = self.left.len().saturating_sub(POST_FILES_MAX);
         self.left.drain(..excess);
+        let mut bounds = Bounds::new(room);
+        self.left.reverse();
+        self.left.retain(|it| bounds.has_room_for(it));
+        self.left.reverse();
     }
 
     fn announce(

@@ -19,6 +19,9 @@ const CONDITIONS_MAX: usize = 128;
 /// The deepest nesting of brackets in which conditions are followed.
 const BRACKETS_MAX: usize = 1_024;
 
+/// The most bytes of the name of a header in a condition.
+const HEADER_MAX: usize = 256;
+
 /// The kind of text between brackets.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Around {
@@ -167,9 +170,8 @@ impl Masking<'_> {
         let mut from = 0;
         while let Some(open) = text[from..].iter().position(|it| *it == b'(').map(|it| from + it) {
             from = open + 1;
-            let Some(end) = text[from..].iter().position(|it| *it == b')').map(|it| from + it) else {
-                return;
-            };
+            let near = &text[from..text.len().min(from + HEADER_MAX)];
+            let Some(end) = near.iter().position(|it| *it == b')').map(|it| from + it) else { continue };
             let inside = text[from..end].trim_ascii();
             let is_header = [(b'<', b'>'), (b'"', b'"')].iter().any(|(first, last)| {
                 inside.len() > 2 && inside.first() == Some(first) && inside.last() == Some(last)

@@ -5,6 +5,9 @@ use super::c_mask::{Around, Masking};
 use super::c_tokens::Kind;
 use super::c_words::{BEGINNINGS, STATEMENTS, TYPES, is_like_a_macro};
 
+/// The most words of one type or name, so that hostile files cost no more than others.
+pub(super) const WORDS_MAX: usize = 128;
+
 impl Masking<'_> {
     /// Looks through all tokens, once.
     pub(super) fn macros(&mut self) {
@@ -148,10 +151,7 @@ impl Masking<'_> {
     /// `new char *[n]`
     fn made(&mut self, at: usize) {
         let mut next = at + 1;
-        while !self.word(next).is_empty()
-            || (self.mark(next) == b':' && self.mark(next + 1) == b':')
-            || self.mark(next) == b':'
-        {
+        while next < at + WORDS_MAX && (!self.word(next).is_empty() || self.mark(next) == b':') {
             next += 1;
         }
         if matches!(self.word(at + 1), "const" | "volatile") {

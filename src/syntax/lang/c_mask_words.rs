@@ -2,6 +2,7 @@
 
 use super::c_macros::is_macro_name;
 use super::c_mask::Masking;
+use super::c_mask_macros::WORDS_MAX;
 use super::c_tokens::Kind;
 use super::c_words::{BEGINNINGS, QUALIFIERS, STATEMENTS, TYPES, is_like_a_macro, sounds_like_an_attribute};
 
@@ -177,7 +178,7 @@ impl Masking<'_> {
             end.into_iter().for_each(|end| self.blank_range(next, end - 1));
         }
         let mut names: Vec<(usize, usize)> = Vec::new();
-        while !self.word(next).is_empty() && self.word(next) != "final" {
+        while names.len() < WORDS_MAX && !self.word(next).is_empty() && self.word(next) != "final" {
             let is_called = self.mark(next + 1) == b'('
                 && (is_like_a_macro(self.word(next)) || self.word(next) == "alignas");
             let end = if is_called { self.closing(next + 1).unwrap_or(next) } else { next };

@@ -43,24 +43,28 @@ fn block(bytes: &[u8], at: usize) -> Option<(usize, Option<usize>)> {
     }
     let mut open = None;
     let (mut depth, mut brackets, mut from) = (0_usize, 0_usize, at + 9);
-    while let Some(byte) = bytes.get(from) {
+    // The members may be long; they are read once, since nothing between their braces begins an extension.
+    let head = &bytes[..bytes.len().min(at + HEAD_MAX)];
+    let mut text = head;
+    while let Some(byte) = text.get(from) {
         match byte {
-            b'"' | b'\'' => from = behind_text(bytes, from) - 1,
-            b'/' if matches!(bytes.get(from + 1), Some(b'/')) => {
-                from += bytes[from..].iter().take_while(|it| **it != b'\n').count();
+            b'"' | b'\'' => from = behind_text(text, from) - 1,
+            b'/' if matches!(text.get(from + 1), Some(b'/')) => {
+                from += text[from..].iter().take_while(|it| **it != b'\n').count();
             }
-            b'/' if matches!(bytes.get(from + 1), Some(b'*')) => {
-                from += bytes[from..].windows(2).position(|it| it == b"*/")? + 1;
+            b'/' if matches!(text.get(from + 1), Some(b'*')) => {
+                let end = text[from + 2..].windows(2).position(|it| it == b"*/");
+                from = end.map_or(text.len(), |end| from + 2 + end + 1);
             }
             b'(' => brackets += 1,
-            b')' => brackets = brackets.checked_sub(1)?,
+            b')' if open.is_none() => brackets = brackets.checked_sub(1)?,
             b'=' | b';' if open.is_none() => return None,
-            _ if open.is_none() && from > at + HEAD_MAX => return None,
             b'{' => {
                 if open.is_none() && brackets > 0 {
                     return None;
                 }
                 open = open.or(Some(from));
+                text = bytes;
                 depth += 1;
             }
             b'}' => {

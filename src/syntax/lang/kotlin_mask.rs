@@ -224,13 +224,14 @@ fn behind_annotation(bytes: &[u8], from: usize) -> usize {
         at += 1;
     }
     match bytes.get(at) {
-        Some(b'(' | b'[') => behind_brackets(bytes, at).unwrap_or(at),
+        Some(b'(' | b'[') => behind_near_brackets(bytes, at).unwrap_or(at),
         _ => at,
     }
 }
 
-/// The end of brackets with all that is between them; none where they do not end.
-pub(super) fn behind_brackets(bytes: &[u8], from: usize) -> Option<usize> {
+/// The end of brackets with all that is between them; none where they do not end within [`HEAD_MAX`] bytes.
+pub(super) fn behind_near_brackets(bytes: &[u8], from: usize) -> Option<usize> {
+    let bytes = &bytes[..bytes.len().min(from + HEAD_MAX)];
     let (mut at, mut depth) = (from, 0_usize);
     while at < bytes.len() {
         match bytes[at] {

@@ -1,6 +1,6 @@
 //! The braces of Kotlin that hold a type's members or the cases of a `when`, and the constructs directly before such braces.
 
-use super::kotlin_mask::{behind_brackets, behind_text, is_of_word};
+use super::kotlin_mask::{behind_near_brackets, behind_text, is_of_word};
 use provost_base::limits::SOURCE_DEPTH_MAX;
 
 /// The most bytes of a head, a condition or a context that are searched, so that hostile files cost no more than others.
@@ -113,24 +113,28 @@ impl Bodies {
 
 /// Returns the end of the delegate behind `by`, and whether the type's own members follow.
 pub(super) fn delegate(bytes: &[u8], from: usize) -> (usize, bool) {
-    let mut at = from;
+    let behind_blanks = |at: usize| at + bytes[at..].iter().take_while(|it| it.is_ascii_whitespace()).count();
+    // The delegate may stand on the next line.
+    let mut at = behind_blanks(from);
     while at < bytes.len() {
         match bytes[at] {
             b'{' => return (at, true),
             b',' | b';' | b'}' | b')' => return (at, false),
             b'"' | b'\'' => at = behind_text(bytes, at),
-            b'(' | b'[' => match behind_brackets(bytes, at) {
+            b'/' if bytes.get(at + 1) == Some(&b'/') => {
+                at += bytes[at..].iter().take_while(|it| **it != b'\n').count();
+            }
+            b'(' | b'[' => match behind_near_brackets(bytes, at) {
                 Some(end) => at = end,
                 None => return (at, false),
             },
             b'\n' => {
-                let next = bytes[at..].trim_ascii_start();
-                let goes_on = [&b"."[..], b"?.", b",", b"{", b"where"].iter().any(|it| next.starts_with(it));
-                // The delegate may stand on the next line.
-                if !goes_on && !bytes[from..at].trim_ascii().is_empty() {
+                let next = behind_blanks(at);
+                let goes_on = [&b"."[..], b"?.", b",", b"{", b"where"];
+                if !goes_on.iter().any(|it| bytes[next..].starts_with(it)) {
                     return (at, false);
                 }
-                at += 1;
+                at = next;
             }
             byte if is_of_word(byte) => {
                 let word = at;
@@ -166,7 +170,7 @@ pub(super) fn context(bytes: &[u8], from: usize) -> Option<usize> {
     if bytes.get(from) != Some(&b'(') {
         return None;
     }
-    let end = behind_brackets(&bytes[..bytes.len().min(from + HEAD_MAX)], from)?;
+    let end = behind_near_brackets(bytes, from)?;
     let inside = bytes[from + 1..end - 1].trim_ascii_start();
     // A call of a function with this name has values between its brackets.
     if !inside.contains(&b':') && !inside.first().is_some_and(u8::is_ascii_uppercase) {

@@ -197,8 +197,9 @@ fn is_before_item(walk: &Walk<'_>, all: &[Node<'_>], at: usize) -> bool {
         // A comment behind code belongs to that code.
         "line_comment" | "block_comment" => {
             let before = walk.source.get(..token.start_byte()).unwrap_or_default();
-            let line = before.iter().rposition(|it| *it == b'\n').map_or(0, |at| at + 1);
-            before[line..].iter().all(u8::is_ascii_whitespace)
+            // Only the blanks before it are read, so that a long line costs no more than others.
+            let behind = before.iter().rev().find(|it| **it == b'\n' || !it.is_ascii_whitespace());
+            behind.is_none_or(|it| *it == b'\n')
         }
         "token_tree" => {
             (opens(walk, token, b'[') && before == "#") || (opens(walk, token, b'(') && before == "pub")

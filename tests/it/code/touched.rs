@@ -220,3 +220,11 @@ fn a_line_is_of_the_symbol_whose_brackets_are_on_it() {
         );
     }
 }
+
+#[test]
+fn tens_of_thousands_of_names_of_one_declaration_cost_no_memory_for_each() {
+    let names: Vec<String> = (0..30_000).map(|n| format!("name_{n}")).collect();
+    let old = format!("const {{ {} }} = one();\n", names.join(", "));
+    let new = old.replace("one()", "two()");
+    assert_eq!(touches(Language::TypeScript, &old, &new).len(), names.len());
+}

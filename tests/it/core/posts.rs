@@ -535,6 +535,19 @@ fn patterns_of_invented_names_are_compared_as_far_as_those_of_a_few_agents() {
 }
 
 #[test]
+fn commits_one_after_the_other_leave_no_more_patterns_than_one() {
+    let mut s = crew();
+    for commit in 0..4 {
+        let patterns: Vec<String> = (0..POST_WIDE_MAX).map(|n| format!("src/{commit}/**/*{n}.rs")).collect();
+        let patterns: Vec<&str> = patterns.iter().map(String::as_str).collect();
+        publish(&mut s, artifact("feat-aa", "committed", &patterns));
+    }
+    let left = s.script.core.state().broker.print(&slug("feat-aa")).unwrap().left.clone();
+    assert_eq!(left.len(), POST_WIDE_MAX);
+    assert!(left.iter().all(|it| it.starts_with("src/3/")), "{left:?}");
+}
+
+#[test]
 fn a_report_that_meets_thousands_of_others_is_told_of_them_bit_by_bit() {
     let mut s = crew();
     let files: Vec<String> = (0..POST_FINDINGS_MAX + 50).map(|n| format!("src/{n}.rs")).collect();

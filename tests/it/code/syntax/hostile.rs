@@ -379,3 +379,26 @@ const PIECES: &[&str] = &[
     "nonisolated(unsafe) ",
     "A<B>.c",
 ];
+
+#[test]
+fn what_a_grammar_is_shown_is_made_in_a_time_that_grows_with_the_file() {
+    for (language, text) in [
+        (Language::CSharp, "]extension(//".repeat(30_000)),
+        (Language::CSharp, "]extension(/*".repeat(30_000)),
+        (Language::CSharp, ";extension(){".repeat(30_000) + ")"),
+        (Language::Kotlin, "= @a(".repeat(60_000)),
+        (Language::Kotlin, "{class B by(}".repeat(30_000)),
+        (Language::Kotlin, format!("class A by{}", "\n".repeat(300_000))),
+        (Language::Kotlin, format!("class A by b{}.c", "\n".repeat(300_000))),
+        (Language::Cpp, "new ".repeat(100_000)),
+        (Language::Cpp, "class a ".repeat(50_000)),
+        (Language::Cpp, format!("#if {})\n#endif\n", "(".repeat(300_000))),
+    ] {
+        let began = Instant::now();
+        // The text for the grammar is made, but no time is left for the grammar.
+        let patience = ParseDeadline { until: Some(began), cancelled: None };
+        assert_eq!(read(language, text.as_bytes(), &patience).trouble, [Trouble::TooSlow]);
+        let shown = text.get(..12).unwrap_or(&text);
+        assert!(began.elapsed().as_secs() < 30, "{language:?} takes {:?} for {shown}", began.elapsed());
+    }
+}
