@@ -111,7 +111,7 @@ impl Round<'_> {
     }
 
     /// Finds files that another agent changes, too. Returns those of which both agents are told now, or with the next report.
-    fn meetings(&mut self, mine: &WorkingSet) -> Result<BTreeSet<(Slug, PathScope)>, Refusal> {
+    fn meetings(&mut self, mine: &WorkingSet) -> Result<BTreeMap<(Slug, PathScope), bool>, Refusal> {
         let state = self.state;
         let mut new: BTreeMap<Key, (Slug, PathScope, Box<str>)> = BTreeMap::new();
         let known = KnownCases::of(state, &mine.slug);
@@ -131,7 +131,10 @@ impl Round<'_> {
         for old in state.broker.too_old(new.len().min(POST_FINDINGS_MAX), STANDOFFS_MAX) {
             self.out.put(Change::Post(PostChange::DropContention(old)));
         }
-        let met = new.values().map(|(other, place, _)| (other.clone(), place.clone())).collect();
+        let is_told = |(number, (other, place, _)): (usize, &(Slug, PathScope, Box<str>))| {
+            ((other.clone(), place.clone()), number < POST_FINDINGS_MAX)
+        };
+        let met = new.values().enumerate().map(is_told).collect();
         for ((a, b, file), (_, _, written)) in new.into_iter().take(POST_FINDINGS_MAX) {
             let text = |with: &Slug| {
                 format!("in-flight conflict: file {written} is being modified by both you and {with}")
@@ -149,7 +152,7 @@ impl Round<'_> {
     fn trespasses(
         &mut self,
         mine: &mut WorkingSet,
-        met: &BTreeSet<(Slug, PathScope)>,
+        met: &BTreeMap<(Slug, PathScope), bool>,
     ) -> Result<(), Refusal> {
         let mut told: BTreeMap<Box<str>, Vec<Box<str>>> = BTreeMap::new();
         let rules = rules(self.state);
@@ -165,12 +168,13 @@ impl Round<'_> {
             }
             for (owner, mark, source) in self.owners(&mine.slug, &place, &rules) {
                 let known = before.get(&*mark).is_some_and(|files| files.contains(&*written));
-                let is_told = known || met.contains(&(owner.clone(), place.clone()));
-                if !is_told && left == 0 {
+                let met = met.get(&(owner.clone(), place.clone()));
+                // What is left to the next report is found again then.
+                if !known && (met == Some(&false) || (met.is_none() && left == 0)) {
                     continue;
                 }
                 told.entry(mark).or_default().push(written.clone());
-                if is_told {
+                if known || met.is_some() {
                     continue;
                 }
                 left -= 1;

@@ -232,7 +232,8 @@ impl Mask<'_> {
             b"endif" => self.condition_ends(),
             _ => {
                 self.before = b'#';
-                self.at += 1;
+                // Of several signs, only the last one may begin a word.
+                self.at += marks.saturating_sub(1).max(1);
             }
         }
     }
@@ -314,7 +315,8 @@ impl Mask<'_> {
         if goes_on && (is_word(self.before) || matches!(self.before, b')' | b']')) {
             return self.join_lines(remark, next);
         }
-        self.at += 1;
+        // Empty lines behind this one say nothing else.
+        self.at = next;
     }
 
     fn a_word(&mut self) {

@@ -572,6 +572,22 @@ fn a_report_that_meets_thousands_of_others_is_told_of_them_bit_by_bit() {
 }
 
 #[test]
+fn what_is_left_to_the_next_report_is_told_then_though_the_other_agent_has_stopped() {
+    let mut s = crew();
+    let files: Vec<String> = (0..POST_FINDINGS_MAX + 50).map(|n| format!("src/{n}.rs")).collect();
+    let files: Vec<&str> = files.iter().map(String::as_str).collect();
+    let listed: Vec<(&str, &[Region])> = files.iter().map(|it| (*it, &[] as &[Region])).collect();
+    publish(&mut s, intent("feat-aa", &listed));
+    publish(&mut s, status("feat-aa", "working", &files));
+    publish(&mut s, status("feat-bb", "working", &files));
+    assert_eq!(told(&s, "feat-bb").len(), POST_FINDINGS_MAX);
+    // The files are no longer changed by both, but still announced by the other one.
+    publish(&mut s, status("feat-aa", "idle", &[]));
+    publish(&mut s, status("feat-bb", "working", &files));
+    assert_eq!(told(&s, "feat-bb").len(), files.len());
+}
+
+#[test]
 fn an_addressed_agent_has_an_inbox_and_no_row() {
     let mut s = crew();
     let add = AddressAgent { agent: agent("feat/w"), cli: "claude".into() };
