@@ -116,7 +116,7 @@ impl KeptSessions {
         // A clock that is set ahead makes no session old.
         let ages = Ages::look(self.folder.with_extension(AGES), kept.iter().map(name));
         if let Err(err) = ages.keep() {
-            tracing::warn!(%err, "how old the homes of sessions are cannot be written down");
+            tracing::warn!(%err, "the ages of the homes of sessions cannot be saved");
         }
         kept.sort_by_cached_key(|it| (ages.of(&name(it)), std::cmp::Reverse(it.0)));
         let most = Duration::from_secs(CHANGESETS_KEPT_DAYS * 24 * 60 * 60);

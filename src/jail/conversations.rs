@@ -153,7 +153,7 @@ impl Conversations {
             Ages::look(self.folder.with_extension(AGES), turns.iter().map(|it| self.name_of(&it.path)));
         if let Err(err) = ages.keep() {
             // Their recorded age then stays the same, and they are kept for longer.
-            tracing::warn!(%err, "how old kept turns of editors' sessions are cannot be written down");
+            tracing::warn!(%err, "the ages of kept turns of editors' sessions cannot be saved");
         }
         turns.retain(|it| it.path != newest);
         turns.sort_by_cached_key(|it| (ages.of(&self.name_of(&it.path)), std::cmp::Reverse(it.changed)));

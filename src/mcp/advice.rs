@@ -54,7 +54,7 @@ pub(super) fn next_step(fault: &wire::ErrorBody) -> Option<String> {
             "this name has an owner; a person has to start the server under another name or with its token"
         }
         // The message says which of the two helps: this machine has a longer name for most names.
-        "name_elsewhere" => "do what it says; more than one call again helps no further",
+        "name_elsewhere" => "do what the message says; a further call helps once at the most",
         "not_in_crew" => "claim_acquire joins you",
         "no_worktree" => "leave `worktree` out, or give the absolute path of a work tree of this repository",
         "no_process" => "leave the process out",
