@@ -47,6 +47,9 @@ struct Shared {
     free: Condvar,
 }
 
+/// Changes an entry.
+type Tamper = Box<dyn FnOnce(&mut SealedEntry) + Send>;
+
 /// Calls a daemon.
 type Wake = Box<dyn Fn() + Send + Sync>;
 
@@ -64,6 +67,7 @@ struct Log {
     lost: Option<Lost>,
     is_away: bool,
     wakes: BTreeMap<HostId, Wake>,
+    tamper: Option<Tamper>,
     is_quiet: bool,
     /// How often a daemon has asked for entries while it had the turn, in which there can be none.
     asked_in_turn: usize,
@@ -157,11 +161,9 @@ impl SharedLog {
         self.0.log().moved = true;
     }
 
-    /// Changes the text of the newest entry, as one with the rights of the database can.
-    pub fn tamper(&self, with: impl FnOnce(&mut SealedEntry)) {
-        if let Some((entry, _)) = self.0.log().entries.last_mut() {
-            with(entry);
-        }
+    /// Changes the next entry once it is written, as a program with the rights of the database can. No daemon reads it before.
+    pub fn tamper_with_next(&self, with: impl FnOnce(&mut SealedEntry) + Send + 'static) {
+        self.0.log().tamper = Some(Box::new(with));
     }
 
     /// Whether daemons are told nothing of new entries, as while a host is cut off. Afterwards all are told.
@@ -286,7 +288,11 @@ impl LogStore {
         }
         rows.events.extend(events.iter().cloned());
         rows.counters.event = rows.head().seq;
-        log.entries.push((sealed, events));
+        let mut written = sealed;
+        if let Some(tamper) = log.tamper.take() {
+            tamper(&mut written);
+        }
+        log.entries.push((written, events));
         log.moved = false;
         Ok((head, journal))
     }

@@ -166,7 +166,7 @@ async fn a_store_that_cannot_be_read_any_more_ends_the_engine_and_is_named() {
     assert!(lost.to_string().contains("the store cannot be read any more"), "{lost}");
     assert!(lost.to_string().contains("provost doctor"), "{lost}");
     let said = started.engine.submit(&host(), note()).await;
-    assert!(matches!(said, Err(Refusal::Unavailable { .. })), "nothing is said afterwards: {said:?}");
+    assert!(matches!(said, Err(Refusal::Stopping)), "nothing is said afterwards: {said:?}");
 }
 
 /// Gives its user so many instances of inotify, starts the product, and on request runs a command beside it,
