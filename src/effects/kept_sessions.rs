@@ -163,10 +163,11 @@ impl SessionLease {
 
 impl Drop for SessionLease {
     fn drop(&mut self) {
-        self.kept.busy().remove(&self.of);
+        // Before others may tidy it: its last use made it young.
         if let Err(err) = fs::write(self.kept.place(&self.of).join(USED), "") {
             tracing::warn!(%err, "when a session was last used is not written down");
         }
+        self.kept.busy().remove(&self.of);
         self.kept.tidy();
     }
 }

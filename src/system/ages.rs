@@ -66,7 +66,10 @@ impl Ages {
     /// # Errors
     /// The disk's error.
     pub fn keep(&self) -> io::Result<()> {
-        let beside = self.path.with_extension("new");
+        // Another record may lie beside this one, under the same name with another extension.
+        let mut beside = self.path.clone().into_os_string();
+        beside.push(".new");
+        let beside = PathBuf::from(beside);
         write_private(&beside, &serde_json::to_vec(&self.seen)?)?;
         fs::rename(&beside, &self.path)
     }

@@ -51,14 +51,17 @@ impl Worker {
         self.after()
     }
 
-    /// Folds what other daemons have committed. If a command waits, its own turn does that, and saves a round trip.
+    /// Folds what other daemons have committed. If a command waits, or work is due, its own turn does that, and saves a round trip.
     fn wake(&mut self, inbox: &Receiver<Envelope>) -> Step {
         let next = inbox.try_recv().ok();
-        if matches!(next, Some(Envelope::Command { .. })) {
+        // The others may commit one entry after the other: this host gives its signs of life meanwhile, and looks after its store.
+        let probes = self.broken.is_some() && self.probed.elapsed() >= PROBE_EVERY;
+        let is_due = next.is_none() && (probes || self.patience().is_zero());
+        if is_due || matches!(next, Some(Envelope::Command { .. })) {
             self.others.takes_note();
-        } else {
-            self.is_woken();
+            return self.step(next, inbox);
         }
+        self.is_woken();
         if next.is_some() { self.step(next, inbox) } else { self.after() }
     }
 
@@ -128,8 +131,13 @@ impl Worker {
         let mut next = first;
         while let Some(envelope) = next.take() {
             if matches!(envelope, Envelope::Wake) {
+                if !has_begun {
+                    self.is_woken();
+                    // Queries do not wait for one notice after the other.
+                    break;
+                }
                 // The turn has folded all entries, and the others wait until it ends: a question would cost them a round trip.
-                if has_begun { self.others.takes_note() } else { self.is_woken() }
+                self.others.takes_note();
             } else {
                 if !has_begun && !envelope.only_looks() {
                     self.begin();

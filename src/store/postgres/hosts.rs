@@ -8,13 +8,14 @@ use super::roots;
 use super::schema;
 use super::session::{Place, Purpose, Session, Step};
 use super::{enrolling, taken_out, unreadable};
-use crate::codec::nat;
+use crate::codec::{nat, parse};
 use crate::database::IN_DATABASE;
 use crate::journal::Key;
 use crate::key_file::open_key;
 use crate::{Database, HostRow, HostState, Joined, StoreError, TakenOut, files};
 use provost_base::limits::HOSTS_MAX;
 use provost_base::{HostId, visible_name};
+use provost_domain::{Event, HOST_REMOVED};
 
 const HOSTS: &str = "select h.id, h.inc, h.name, h.version, h.state, h.clean,
         (extract(epoch from clock_timestamp() - h.beat) * 1000)::bigint, greatest(r.n - h.head, 0), lower(h.formats), upper(h.formats) - 1,
@@ -113,7 +114,7 @@ pub(crate) fn take_out(
     let it = hosts.iter().find(|it| it.daemon.host == host);
     let it = it.ok_or_else(|| refused(format!("{:?} has no host {host}", database.name)))?;
     let takes_part = |it: &&HostRow| matches!(it.state, HostState::Live | HostState::Draining);
-    if matches!(it.state, HostState::Removing | HostState::Removed) {
+    if it.state == HostState::Removed && is_out(&mut session, repo, it)? {
         return Err(refused(format!("the host {} is removed already", host.short())));
     }
     let (state, others) = match how {
@@ -141,6 +142,22 @@ pub(crate) fn take_out(
     let step = Step::new(sql).with(repo).with(host.to_string()).with(state.as_str());
     let request = taken_out::request_step(repo, (dir, &database.name), (host, state))?;
     session.ask(&[step, request, Step::new("commit")]).map(drop)
+}
+
+/// Checks whether a host that the table calls removed is: the journal says so, or it was removed before hosts had keys. Each login can write that
+/// word, that of a host which people want to remove as well.
+fn is_out(session: &mut Session, repo: i32, it: &HostRow) -> Result<bool, StoreError> {
+    if it.key.is_none() {
+        return Ok(true);
+    }
+    let sql = "select body from provost.event where repo = $1 and kind = $2 and body is not null";
+    for row in &session.rows(Step::new(sql).with(repo).with(HOST_REMOVED))? {
+        let event: Event = parse(row.try_get(0).map_err(unreadable)?)?;
+        if event.removed_host().and_then(|gone| gone.parse::<HostId>().ok()) == Some(it.daemon.host) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Puts the journal's key into a state folder, so that its daemon can join the repository as one more host.

@@ -227,7 +227,8 @@ impl PostgresStore {
 
     /// A new host has to be of the same repository. Returns what the table of hosts says of this one, with the request for it.
     fn must_be_welcome(&mut self) -> Result<Option<(HostState, Option<String>)>, StoreError> {
-        let known = "select state, (select body from provost.meta m where m.repo = host.repo and m.id = 'out:' || host.id)
+        let known = "select state, (select body from provost.meta m
+                where m.repo = host.repo and m.id = 'out:' || host.id and length(m.body) <= 1024)
             from provost.host where repo = $1 and id = $2";
         let roots = "select roots from provost.repo where id = $1";
         let many = "select count(*) from provost.host where repo = $1 and state <> 'removed'";

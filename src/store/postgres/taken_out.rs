@@ -58,13 +58,16 @@ pub(super) fn request_step(
 }
 
 impl HostKeys {
-    /// Returns the state of a host that counts: one that the table says and no host has asked for is the one from before.
+    /// Returns the state of a host that counts: one that the table says and no host has asked for is the one from before. A host that the journal
+    /// removes is removed, and is not removed once more because of what the table says.
     pub(super) fn counted(&self, host: HostId, state: HostState, request: Option<&str>) -> HostState {
+        let known = self.known.get(host);
         match state {
+            _ if known.is_some_and(|it| it.gone.is_some()) => HostState::Removed,
             HostState::Removing | HostState::Draining if !self.is_asked_for(host, state, request) => {
                 HostState::Live
             }
-            HostState::Removed if self.known.get(host).is_some_and(|it| it.gone.is_none()) => HostState::Down,
+            HostState::Removed if known.is_some() => HostState::Down,
             it => it,
         }
     }

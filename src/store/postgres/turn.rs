@@ -32,7 +32,7 @@ const EVENTS_BITE: i64 = 2_000;
 
 const HOSTS: &str =
     "select id, inc, state, (extract(epoch from beat) * 1000)::bigint, lower(formats), upper(formats) - 1,
-        (select m.body from provost.meta m where m.repo = host.repo and m.id = 'out:' || host.id)
+        (select m.body from provost.meta m where m.repo = host.repo and m.id = 'out:' || host.id and length(m.body) <= 1024)
     from provost.host where repo = $1";
 
 /// This statement, and the transaction with it, fails if the host's row has changed; COMMIT is already on its way after it.

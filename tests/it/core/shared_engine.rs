@@ -1,6 +1,7 @@
 //! Two engines over one log: what one commits the other one has, and what becomes of a commit whose answer is lost.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use provost::base::{Fence, Json, Timestamp};
@@ -272,6 +273,27 @@ async fn a_host_that_was_cut_off_for_long_loads_and_goes_on() {
         let event = next_but_records(&mut news).await;
         assert!(matches!(event.kind, EventKind::LockAcquired { .. }), "{n}: {event:?}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_host_that_is_told_one_thing_after_the_other_does_what_is_due() {
+    let log = log();
+    let b = at_host(&log, 2);
+    b.submit(&host(), note("before")).await.unwrap();
+    log.go_away(true);
+    eventually_so("a store that is away", async || b.submit(&host(), note("away")).await.is_err()).await;
+    let is_over = Arc::new(AtomicBool::new(false));
+    let (told, ends) = (log.clone(), is_over.clone());
+    let notices = std::thread::spawn(move || {
+        while !ends.load(Ordering::Acquire) {
+            told.hush(false);
+            std::thread::sleep(Duration::from_micros(100));
+        }
+    });
+    log.go_away(false);
+    eventually_so("it has looked after its store", async || b.trouble().is_none()).await;
+    is_over.store(true, Ordering::Release);
+    notices.join().unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -253,9 +253,19 @@ fn what_a_login_writes_into_the_table_of_hosts_takes_no_host_out() {
     assert_eq!(removals(), "1", "no other host was removed");
     machines.check();
 
-    // A host that takes part says so with its signature, of itself as well.
+    // Nor does it keep people from taking a host out, nor have a removed host removed again.
+    late.stop();
+    let out = format!("update provost.host set state = 'removed' where id = '{}'", of_b.host);
+    forger.sql(&out);
     remove(a, of_b.host, &machines);
-    drop((late, daemon));
+    let (done, text) = words(a, &["host", "remove", &of_b.host.to_string()[..8], "--yes"]);
+    assert!(!done && text.contains("is removed already"), "{text}");
+    for (n, state) in ["removing", "live"].into_iter().enumerate() {
+        forger.sql(&format!("update provost.host set state = '{state}' where id = '{}'", of_b.host));
+        until("it goes on", || lock(a, 70 + n).0 == 0);
+    }
+    assert_eq!(removals(), "2");
+    drop(daemon);
 }
 
 #[test]
