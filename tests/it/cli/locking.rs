@@ -71,7 +71,7 @@ fn two_symbols_that_differ_in_a_hidden_character_are_told_apart_in_a_list() {
     let _daemon = world.start();
     world.done("a", &["lock", "src/auth.ts:login"]);
     world.done("b", &["lock", "src/auth.ts:login\u{200b}"]);
-    let list = said(&world.command(&["lock", "list"]).output().unwrap());
+    let list = String::from_utf8(world.command(&["lock", "list"]).output().unwrap().stdout).unwrap();
     let count = |name: &str| list.matches(name).count();
     assert_eq!((count("src/auth.ts:login "), count(r"src/auth.ts:login\u{200b} ")), (1, 1), "{list}");
 }

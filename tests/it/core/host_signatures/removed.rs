@@ -270,7 +270,7 @@ fn what_a_login_writes_into_the_table_of_hosts_takes_no_host_out() {
 
 #[test]
 fn another_repository_under_the_name_of_this_one_is_not_gone_on_with() {
-    let (machines, daemon, of_c) = with_one_removed();
+    let (machines, daemon, _) = with_one_removed();
     let [a, b, c] = &machines.all[..] else { panic!("three") };
     let forger = Forger::with_login_of(&machines, c);
     // A copy of all that was before the removal, under the name; the true one has another name.
