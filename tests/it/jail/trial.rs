@@ -87,7 +87,7 @@ fn what_a_worker_may_touch_is_told_with_what_holds_it() {
     has("home", "empty");
     has("environment", "CODER_MODE");
     has("network", "none");
-    has("network", "a door of its own");
+    has("network", "a door to the daemon");
     has("tier", "ns:");
     has("limits", "33 processes and threads (kernel: RLIMIT_NPROC");
     has("limits", "4 MiB and 1000000 files more than before");
