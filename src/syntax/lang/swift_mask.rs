@@ -3,6 +3,9 @@
 //! One pass over the bytes. No text changes its position: each change replaces bytes by as many others. Symbols, names and
 //! signatures are read from the file itself.
 
+/// The longest run of `#` that the grammar is shown. Its scanner looks at the whole run from each of its places, in one step that no time limit ends.
+const MARKS_MAX: usize = 64;
+
 /// An open bracket.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Open {
@@ -213,6 +216,11 @@ impl Mask<'_> {
     /// A text with marks around it, a pattern, an order to the compiler, or a macro.
     fn number_sign(&mut self) {
         let marks = self.bytes[self.at..].iter().take_while(|it| **it == b'#').count();
+        if marks > MARKS_MAX {
+            self.blank(self.at, self.at + marks);
+            self.at += marks;
+            return;
+        }
         if self.byte(self.at + marks) == b'"' {
             self.at += marks;
             return self.text(marks);
