@@ -287,7 +287,7 @@ async fn a_host_that_is_told_one_thing_after_the_other_does_what_is_due() {
     let notices = std::thread::spawn(move || {
         while !ends.load(Ordering::Acquire) {
             told.hush(false);
-            std::thread::sleep(Duration::from_micros(100));
+            std::thread::yield_now();
         }
     });
     log.go_away(false);

@@ -132,7 +132,11 @@ const TIMES: &[(&str, usize, &str)] = &[
     ("src/effects/run.rs", 1, "output is kept for a while after a run"),
     ("src/effects/watcher.rs", 1, "a rest between two looks that a hint has called for"),
     ("src/engine/worker.rs", 6, "housekeeping, and whether a store that failed can be written again"),
-    ("src/engine/worker/steps.rs", 2, "how long its thread sleeps until then"),
+    (
+        "src/engine/worker/steps.rs",
+        3,
+        "how long its thread sleeps until then, and that notices put no look at the store off",
+    ),
     ("src/mcp/dialog.rs", 1, "the limit of a question"),
     ("src/mcp/keepalive.rs", 3, "a sign of life for a host that would give up"),
     ("src/mcp/stdio.rs", 1, "a sign of life for the crew"),
