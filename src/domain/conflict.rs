@@ -139,7 +139,7 @@ fn have_one_symbol(a: &[Box<str>], b: &[Box<str>]) -> bool {
     })
 }
 
-/// Returns the names inside of which a symbol lies.
+/// Returns the names of the symbols that enclose a symbol.
 fn enclosing(name: &str) -> impl Iterator<Item = &str> {
     let classes = name.match_indices('.').map(|(at, _)| &name[..at]);
     classes.chain((!name.is_empty()).then_some(""))

@@ -116,7 +116,7 @@ impl Conversations {
     }
 
     /// Returns the updates of a turn as they were at a moment, or as they are now, with that moment. So a reader gets the pages of one reading,
-    /// although the turn goes on. `None` if the file has been written anew since that moment, or is gone.
+    /// although the turn goes on. `None` if the file was rewritten since that moment, or is gone.
     ///
     /// # Errors
     /// When its file cannot be read.

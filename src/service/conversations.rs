@@ -19,7 +19,7 @@ pub(super) fn is_turn_of(task: &Task, session: &str) -> bool {
 
 impl Provost {
     /// Returns the updates of the agent in a turn of an editor's session, in order, as they were at a moment that an earlier call has returned, or
-    /// as they are now, with that moment. Empty for another task, and if nothing is kept any more; `None` if the turn was written anew since then.
+    /// as they are now, with that moment. Empty for another task, and if nothing is kept any more; `None` if the turn was rewritten since then.
     pub async fn turn_again(&self, task: &Task, at: Option<String>) -> Option<(Vec<Value>, String)> {
         let context = task.order.context.as_ref().map(provost_base::Json::value).unwrap_or_default();
         let session = acp::editor_session(&context);

@@ -43,7 +43,7 @@ pub struct MyTurnQuery {
     pub as_of: Option<String>,
 }
 
-/// The word of the error for a page of a turn that was written anew since its first page.
+/// The word of the error for a page of a turn that was rewritten since its first page.
 pub const TURN_CHANGED: &str = "turn_changed";
 
 /// `GET /my-turn`: what is kept of a turn of the caller's editor.

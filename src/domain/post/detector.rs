@@ -110,7 +110,7 @@ impl Round<'_> {
         Ok(())
     }
 
-    /// Finds files that another agent changes, too. Returns those of which both agents are told now, or with the next report.
+    /// Finds files that another agent changes, too. Returns the files about which both agents are told now, or with the next report.
     fn meetings(&mut self, mine: &WorkingSet) -> Result<BTreeMap<(Slug, PathScope), bool>, Refusal> {
         let state = self.state;
         let mut new: BTreeMap<Key, (Slug, PathScope, Box<str>)> = BTreeMap::new();
@@ -245,7 +245,7 @@ impl Round<'_> {
     }
 }
 
-/// The cases of which an agent and others have been told, read once for all files of a post, and only if a file needs it.
+/// The cases that an agent and others have been told, read once for all files of a post, and only if a file needs it.
 struct KnownCases<'a> {
     state: &'a State,
     slug: &'a Slug,

@@ -89,7 +89,7 @@ impl Handles<endpoints::MyTurn> for Own {
             return Err(map::fault(Refusal::TaskNotFound));
         }
         let Some((all, as_of)) = self.0.provost.turn_again(&task, query.as_of).await else {
-            let why = "the turn has been written anew since its first page was read";
+            let why = "the turn was rewritten after its first page was read";
             return Err(OwnError::new(StatusCode::CONFLICT, wire::TURN_CHANGED, why)
                 .hint("read it from its first page again, without `as_of`"));
         };

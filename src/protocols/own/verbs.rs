@@ -178,7 +178,7 @@ impl Own {
         signed: Box<SignedWord>,
     ) -> Answered<wire::WordDone> {
         let who = role::passkey_verb(self.0.user.clone(), asserted);
-        // On record before it is carried out: the journal has the signature, whatever becomes of the verb.
+        // On record before it is carried out: the journal has the signature, even if the verb fails.
         self.submit(&who, SayWord { verb: verb.into(), arguments: said.arguments, signed }).await?;
         let call = Call { who, tied: Tied::of_session(None), peer: None, process: None };
         let mut done = wire::WordDone { verb: Some(verb.to_owned()), ..wire::WordDone::default() };

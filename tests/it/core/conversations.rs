@@ -87,7 +87,7 @@ fn pieces_are_one_message_and_a_call_is_told_once_with_its_last_state_where_it_b
     let live = kept.of(&it).unwrap();
     keeper.end().unwrap();
     let told = kept.of(&it).unwrap();
-    assert_eq!(told, live, "it is the same before and after it was written anew");
+    assert_eq!(told, live, "it is the same before and after it was rewritten");
     let words = |it: &Value| it["content"]["text"].as_str().map(str::to_owned);
     assert_eq!(words(&told[0]).as_deref(), Some("one"));
     let call = &told[1];

@@ -15,7 +15,7 @@ use provost_base::limits::{
 use provost_base::{AgentId, task_command, visible};
 use provost_client::ClientError;
 
-/// How often a turn is read from its beginning again that was written anew while it was read.
+/// How often a turn is read again from its beginning if it was rewritten meanwhile.
 const READINGS_MAX: u32 = 3;
 
 /// The updates that repeat a session's past, in order; empty if the session has no turn on record.
@@ -84,7 +84,7 @@ async fn kept(place: &SessionContext, task: &wire::Task, worker: &AgentId) -> Re
     Ok(updates.into_iter().filter_map(|it| output.update(it)).collect())
 }
 
-/// Reads all pages of what is kept of a turn, and from the first one again where the turn was written anew meanwhile.
+/// Reads all kept pages of a turn. If the turn was rewritten meanwhile, the reading begins with the first page again.
 async fn all_pages(place: &SessionContext, id: &str) -> Result<Vec<Value>, CliError> {
     let begin = || wire::MyTurnQuery { id: id.to_owned(), ..Default::default() };
     let (mut updates, mut query, mut again) = (Vec::new(), begin(), 0);

@@ -86,7 +86,7 @@ fn thousands_of_names_in_one_file_are_compared_across_doors_at_once() {
     publish(broker, &post);
     let took = since.elapsed();
     assert!(took < Duration::from_secs(20), "{took:?}");
-    // What meets is found as before, whichever way it is written.
+    // Overlaps are found as before, in each spelling.
     for (name, meets) in
         [("f7()", true), ("outer", true), ("Outer.f9.inner", true), ("f10000", false), ("f", false)]
     {
