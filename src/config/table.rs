@@ -476,7 +476,7 @@ settings! {
     ["workspace"] workspace: Workspace {
         /// No worker gets a directory outside this one; without it, the repository's root.
         sandbox_root: Option<PathBuf> = None, "path", Strict;
-        /// Paths in the workspace that no jailed worker may change, besides those of git, agents, editors and shells; a missing one cannot be made. Tier `ll` cannot protect them, and its scan report names changes.
+        /// Paths in the workspace that no jailed worker may change, beyond those of git, agents, editors and shells; a missing one cannot be made. Tier `ll` cannot protect them, and its scan report names changes.
         protect: Vec<RepoPath> = Vec::new(), "path", Strict, Owner;
     }
 

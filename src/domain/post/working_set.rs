@@ -67,7 +67,7 @@ impl Announced {
 pub(super) struct AnnouncedPlaces<'a> {
     /// Single files, with their positions in the announcement.
     files: BTreeMap<PathScope, (usize, &'a IntendedFile)>,
-    /// Folders and patterns, of which there are few ([`POST_WIDE_MAX`]).
+    /// Folders and patterns; there are few ([`POST_WIDE_MAX`]).
     wide: Vec<(usize, PathScope, &'a IntendedFile)>,
 }
 

@@ -244,7 +244,7 @@ fn the_pages_of_one_reading_are_of_one_moment() {
     for none in ["", "7", "9999999-x", "-", "1-0"] {
         assert!(kept.of_moment(&it, Some(none)).unwrap().is_none(), "{none}");
     }
-    // Written anew, it is another one.
+    // A rewritten turn is another moment.
     keeper.end().unwrap();
     assert!(kept.of_moment(&it, Some(&moment)).unwrap().is_none());
 }
