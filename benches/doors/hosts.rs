@@ -11,9 +11,10 @@ mod engines;
 mod server;
 mod waits;
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::Result;
+use provost::base::limits::{INDEX_BITE, INDEX_BITES_BEFORE_SEARCH};
 use provost::store::Database;
 
 use crate::delegations::delegate;
@@ -144,6 +145,7 @@ impl Site {
         ))?;
         table.ratios(ROUNDS)?;
         let (mut hosts, mut bares, mut least) = (Vec::new(), Vec::new(), 1.0_f64);
+        let mut indexed = Indexed::default();
         for count in 1..=HOSTS {
             // Started when it is measured: a host that is there hears of what the others do.
             self.set(Duration::ZERO);
@@ -152,13 +154,14 @@ impl Site {
             for ms in ROUND_TRIPS {
                 self.set(Duration::from_millis(ms));
                 for callers in CALLERS {
-                    let share = cell(table, (&hosts, &bares), (ms, callers))?;
+                    let share = cell(table, (&hosts, &bares), (ms, callers), &mut indexed)?;
                     least = least.min(share * count as f64);
                 }
             }
         }
         table.note(&format!(
-            "\nThe smallest share of a host, to an even share, over all of these: {least:.2}.\n"
+            "\nThe smallest share of a host, to an even share, over all of these: {least:.2}. The words of what was done were put \
+             into the index after each round, as daemons do it in a pause: {indexed}.\n"
         ))?;
         table.ratios(20)?;
         for ms in ROUND_TRIPS {
@@ -173,13 +176,48 @@ impl Site {
     }
 }
 
+/// What was put into the index of words, and in how much time.
+#[derive(Default)]
+struct Indexed {
+    commands: usize,
+    took: Duration,
+}
+
+impl Indexed {
+    /// Has a host put into the index what so many commands have done.
+    fn after(&mut self, commands: usize, host: &Host) -> Result<()> {
+        let begun = Instant::now();
+        server::runtime()?.block_on(async {
+            for _ in 0..=commands / usize::try_from(INDEX_BITE * INDEX_BITES_BEFORE_SEARCH)? {
+                host.engine.index().await?;
+            }
+            anyhow::Ok(())
+        })?;
+        self.commands += commands;
+        self.took += begun.elapsed();
+        Ok(())
+    }
+}
+
+impl std::fmt::Display for Indexed {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} commands in {:.1} s", self.commands, self.took.as_secs_f64())
+    }
+}
+
 /// One cell of the table: two rows. Returns the smallest share of a host in what was answered.
-fn cell(table: &mut Table, (hosts, bares): (&[Host], &[Bare]), (ms, callers): (u64, usize)) -> Result<f64> {
+fn cell(
+    table: &mut Table,
+    (hosts, bares): (&[Host], &[Bare]),
+    (ms, callers): (u64, usize),
+    indexed: &mut Indexed,
+) -> Result<f64> {
     let count = hosts.len();
     let (mut rate, mut rate_floor) = (Rounds::default(), Rounds::default());
     let (mut median, mut median_floor, mut least) = (Rounds::default(), Rounds::default(), 1.0_f64);
     for _ in 0..ROUNDS {
         let mut ours = closed_loops((count, callers), TIME, |at, it| locker(&hosts[at].engine, at, it))?;
+        indexed.after(ours.answers, &hosts[0])?;
         let mut floor = closed_loops((count, callers), TIME, |at, _| {
             let asker = bares[at].asker()?;
             Ok(async move || asker.ask().await)

@@ -34,7 +34,10 @@ pub(crate) fn measure(table: &mut Table) -> Result<()> {
     fs::create_dir(world.path("repo/.wit"))?;
     let (daemon, _) = world.start()?;
     let mut line = Line::to(&world.path("repo/.wit/daemon.sock"), 0)?;
-    table.note("Processor time of the daemon for an acquire and a release, to that of a bare parse.\n")?;
+    table.note(
+        "Processor time of the daemon to that of a bare parse: for an acquire and a release in a known file, for an acquire in a new \
+         one, and for its release.\n",
+    )?;
     table.ratios(ROUNDS)?;
     for source in SOURCES {
         locks(table, &world, daemon.pid(), &mut line, source)?;
@@ -65,7 +68,7 @@ fn locks(table: &mut Table, world: &World, pid: u32, line: &mut Line, source: &S
     let mut parses = Parses::of(source)?;
     let symbol = |at: usize| format!("{name}:{}", source.symbol(0, at % FUNCTIONS));
     line.pair(&symbol(0))?;
-    let (mut known, mut new) = (Rounds::default(), Rounds::default());
+    let (mut known, mut new, mut released) = (Rounds::default(), Rounds::default(), Rounds::default());
     let (mut floor, mut floor_of_new) = (Rounds::default(), Rounds::default());
     for _ in 0..ROUNDS {
         let before = processor_ns(pid)?;
@@ -76,12 +79,16 @@ fn locks(table: &mut Table, world: &World, pid: u32, line: &mut Line, source: &S
     for at in 0..NEW_PAIRS {
         let text = write()?;
         let before = processor_ns(pid)?;
-        line.pair(&symbol(at))?;
-        new.push(processor_ns(pid)?.saturating_sub(before) as f64 / 1e6);
+        line.acquire(&symbol(at))?;
+        let acquired = processor_ns(pid)?;
+        line.release(&symbol(at))?;
+        new.push(acquired.saturating_sub(before) as f64 / 1e6);
+        released.push(processor_ns(pid)?.saturating_sub(acquired) as f64 / 1e6);
         floor_of_new.push(parses.ms(&text)?);
     }
     table.ratio(&format!("{}, known", source.name), Unit::Milliseconds, &known, &floor)?;
-    table.ratio(&format!("{}, new", source.name), Unit::Milliseconds, &new, &floor_of_new)
+    table.ratio(&format!("{}, new", source.name), Unit::Milliseconds, &new, &floor_of_new)?;
+    table.ratio("… its release", Unit::Milliseconds, &released, &floor_of_new)
 }
 
 /// Indexes a repository of these languages, in equal parts; the row of what it holds.
@@ -92,6 +99,7 @@ fn index(table: &mut Table, what: &str, of: &[&Source], files: usize) -> Result<
     let (memory_of_none, used_by_none) = (resident_kib(daemon.pid())?, processor_ns(daemon.pid())?);
     daemon.stop()?;
     let world = World::new()?;
+    fs::create_dir(world.path("repo/.wit"))?;
     let mut parses = of.iter().map(|it| Parses::of(it)).collect::<Result<Vec<_>>>()?;
     let (mut lines, mut floor) = (0, 0.0);
     for number in 0..files {
@@ -107,10 +115,29 @@ fn index(table: &mut Table, what: &str, of: &[&Source], files: usize) -> Result<
     wait_for_index(&world, files)?;
     let used = processor_ns(daemon.pid())?.saturating_sub(used_by_none) as f64 / 1e6;
     let memory = resident_kib(daemon.pid())?.saturating_sub(memory_of_none);
-    daemon.stop()?;
     let row = format!("{what}, {files} files of {} lines", lines / files);
     table.ratio(&row, Unit::Milliseconds, &Rounds(vec![used]), &Rounds(vec![floor]))?;
+    if of.len() > 1 {
+        among_all(table, &world, daemon.pid(), of)?;
+    }
+    daemon.stop()?;
     Ok(format!("| {what} | {files} | {lines} | {:.1} KiB |\n", memory as f64 / files as f64))
+}
+
+/// A lock in one of these many files, to that of a bare parse of the file.
+fn among_all(table: &mut Table, world: &World, pid: u32, of: &[&Source]) -> Result<()> {
+    let mut line = Line::to(&world.path("repo/.wit/daemon.sock"), 0)?;
+    let text = of[0].text(FUNCTIONS_OF_A_FILE, 0, 0);
+    let symbol = |at: usize| format!("p0/m0{}:{}", of[0].suffix, of[0].symbol(0, at % FUNCTIONS_OF_A_FILE));
+    line.pair(&symbol(0))?;
+    let (mut known, mut floor, mut parses) = (Rounds::default(), Rounds::default(), Parses::of(of[0])?);
+    for at in 0..PAIRS {
+        let before = processor_ns(pid)?;
+        line.pair(&symbol(at))?;
+        known.push(processor_ns(pid)?.saturating_sub(before) as f64 / 1e6);
+        floor.push(parses.ms(&text)?);
+    }
+    table.ratio("… a lock and its release in one of them, known", Unit::Milliseconds, &known, &floor)
 }
 
 /// Bare parses by one parser.

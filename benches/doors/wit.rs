@@ -108,9 +108,18 @@ impl Line {
 
     /// Acquires and releases a lock.
     pub(crate) fn pair(&mut self, symbol: &str) -> Result<()> {
-        let params = json!({"symbolPath": symbol, "sessionId": self.1});
-        self.call("lock.acquire", &params)?;
-        self.call("lock.release", &params).map(drop)
+        self.acquire(symbol)?;
+        self.release(symbol)
+    }
+
+    /// Acquires a lock.
+    pub(crate) fn acquire(&mut self, symbol: &str) -> Result<()> {
+        self.call("lock.acquire", &json!({"symbolPath": symbol, "sessionId": self.1})).map(drop)
+    }
+
+    /// Releases a lock.
+    pub(crate) fn release(&mut self, symbol: &str) -> Result<()> {
+        self.call("lock.release", &json!({"symbolPath": symbol, "sessionId": self.1})).map(drop)
     }
 }
 

@@ -382,7 +382,7 @@ impl Worker {
         self.count(&batch.out.changes);
         self.follow_changes(&batch.out.changes);
         if !batch.out.events.is_empty() {
-            self.indexing.wait_for_more();
+            self.indexing.has_events();
         }
         for event in batch.out.events.drain(..) {
             self.events.tell(event);

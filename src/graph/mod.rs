@@ -61,6 +61,8 @@ struct Files {
     slots: Vec<Option<File>>,
     free: Vec<u32>,
     by_path: BTreeMap<RepoPath, u32>,
+    /// Files that were not read whole.
+    unread: BTreeSet<u32>,
     /// The files of languages in which a folder is one module, by folder.
     by_folder: BTreeMap<Box<str>, BTreeSet<u32>>,
     /// Files that extend a type of another file, by the name of the type; and, in languages in which files know names without
@@ -155,9 +157,18 @@ impl Files {
         if let Some(folder) = folder_as_module(&path) {
             self.by_folder.entry(folder.into()).or_default().insert(number);
         }
+        self.notes_gap(number, &file.outline);
         self.slots[number as usize] = Some(file);
         self.by_path.insert(path, number);
         number
+    }
+
+    fn notes_gap(&mut self, number: u32, outline: &Outline) {
+        if outline.unread == outline::Gap::Nothing {
+            self.unread.remove(&number);
+        } else {
+            self.unread.insert(number);
+        }
     }
 
     /// The files of a folder, in the order of their names, where folders are modules.
@@ -256,10 +267,11 @@ impl Graph {
         if !same {
             file.links = vec![None; outline.specs.len()].into();
         }
-        file.outline = outline;
+        file.outline = outline.clone();
         // Their numbers are of the old one's words.
         self.edges -= file.edges.len();
         file.edges.clear();
+        self.files.notes_gap(number, &outline);
         if same {
             self.unresolved.insert(number);
         } else {
@@ -279,6 +291,7 @@ impl Graph {
         self.forget_edges_into(number);
         let Some(file) = self.files.slots[number as usize].take() else { return };
         self.files.free.push(number);
+        self.files.unread.remove(&number);
         self.bytes -= file.outline.weight();
         self.edges -= file.edges.len();
         for key in &file.keys {

@@ -53,17 +53,15 @@ impl Graph {
     /// some files: what they call, and what calls them. How many there are, and the first of them.
     pub fn gaps(&self, of: &BTreeSet<RepoPath>, names: &BTreeSet<&str>) -> (usize, Option<RepoPath>) {
         let asked: BTreeSet<u32> = of.iter().filter_map(|path| self.files.at(path.as_str())).collect();
-        let is_gap = |number: &u32| {
-            let Some(file) = self.files.get(*number).filter(|it| it.outline.unread != Gap::Nothing) else {
-                return false;
-            };
+        let is_gap = |number: u32, file: &File| {
             // A call may use another name for an imported symbol.
             let imports = || file.links.iter().flatten().any(|it| asked.contains(it));
-            asked.contains(number) || file.outline.may_lack(names) || imports()
+            asked.contains(&number) || file.outline.may_lack(names) || imports()
         };
-        let mut gaps = self.files.by_path.iter().filter(|(_, number)| is_gap(number)).map(|(path, _)| path);
-        let first = gaps.next().cloned();
-        (usize::from(first.is_some()) + gaps.count(), first)
+        let unread = self.files.unread.iter().filter_map(|number| Some((*number, self.files.get(*number)?)));
+        let gaps: Vec<&RepoPath> =
+            unread.filter(|(number, file)| is_gap(*number, file)).map(|(_, file)| &file.path).collect();
+        (gaps.len(), gaps.into_iter().min().cloned())
     }
 
     /// Whether it has this file.

@@ -229,14 +229,22 @@ impl Index {
         }
     }
 
-    /// Returns the size and completeness at this moment.
-    pub fn state(&self) -> State {
-        let Progress { busy, took_ms, watching, mut missing, scip, .. } = self.lock_progress().clone();
+    /// Returns why the index is not complete; nothing if it is. Quick, also where there are many files.
+    pub fn missing(&self) -> Vec<String> {
+        let progress = self.lock_progress();
+        let mut missing = progress.missing.clone();
         if !self.0.on {
             missing.push("coordination.index is off: only files that were asked about are known".into());
-        } else if busy {
+        } else if progress.busy {
             missing.push("the repository is still being read".into());
         }
+        missing
+    }
+
+    /// Returns the size and completeness at this moment. Goes through all files.
+    pub fn state(&self) -> State {
+        let missing = self.missing();
+        let Progress { took_ms, watching, scip, .. } = self.lock_progress().clone();
         let (size, told) = {
             let graph = self.0.graph.read().unwrap_or_else(PoisonError::into_inner);
             (graph.size(), graph.files_told())

@@ -112,20 +112,16 @@ impl Provost {
         if sources.is_empty() {
             return Vec::new();
         }
-        let (index, symbols) = (self.index().clone(), symbols.to_vec());
+        let index = self.index().clone();
         // Files that are still being read after that are reported as missing.
         let _late = tokio::time::timeout(READING_WAIT, index.until_read()).await;
-        let look = move || {
-            let is_reading = index.is_reading();
-            let State { missing, .. } = index.state();
-            let why: Option<Box<str>> = match () {
-                () if is_reading => Some("the call graph is still being read".into()),
-                () if missing.is_empty() => None,
-                () => Some(format!("the call graph is not whole: {}", missing.join("; ")).into()),
-            };
-            why.into_iter().chain(not_whole(&index, &sources, &symbols)).collect()
-        };
-        tokio::task::spawn_blocking(look).await.unwrap_or_default()
+        if let ([source], [_, ..]) = (&sources[..], symbols)
+            && source.reading().is_some_and(|it| index.is_ready(&source.path, it))
+        {
+            return gaps(&index, &sources, symbols);
+        }
+        let symbols = symbols.to_vec();
+        tokio::task::spawn_blocking(move || gaps(&index, &sources, &symbols)).await.unwrap_or_default()
     }
 
     /// Returns the callers of some symbols of a file, in any file, as pairs of the symbol as asked for and its
@@ -227,6 +223,18 @@ fn callers_of(index: &Index, ours: bool, source: &Source, of: &SymbolPath) -> Ve
     }
     callers.retain(|caller| caller != of);
     callers
+}
+
+/// Returns why callers and callees of these symbols may be missing.
+fn gaps(index: &Index, sources: &[Source], symbols: &[Box<str>]) -> Vec<Box<str>> {
+    let is_reading = index.is_reading();
+    let missing = index.missing();
+    let why: Option<Box<str>> = match () {
+        () if is_reading => Some("the call graph is still being read".into()),
+        () if missing.is_empty() => None,
+        () => Some(format!("the call graph is not whole: {}", missing.join("; ")).into()),
+    };
+    why.into_iter().chain(not_whole(index, sources, symbols)).collect()
 }
 
 /// Names the files that could not be read whole, if calls from them may be missing in this answer.

@@ -152,7 +152,7 @@ impl Provost {
     ) -> Result<LockReleased, Refusal> {
         let at = match at.is_resource() {
             true => at.clone(),
-            false => at.in_file(self.code().read(base.unwrap_or(self.base()), at.file()).await.path),
+            false => at.in_file(self.code().spelling(base.unwrap_or(self.base()), at.file()).await),
         };
         self.submit(who, ReleaseLock { at, fence, force }).await
     }

@@ -193,9 +193,9 @@ impl Reading {
         together.shrink_to_fit();
         given.shrink_to_fit();
         let sorted = |key: fn(&Symbol) -> &str| {
-            let mut all: Vec<u32> = (0..offset(symbols.len())).collect();
-            all.sort_by_key(|at| key(&symbols[*at as usize]));
-            all
+            let mut all: Vec<(&str, u32)> = symbols.iter().map(key).zip(0..).collect();
+            all.sort_unstable();
+            all.into_iter().map(|(_, at)| at).collect::<Vec<u32>>()
         };
         let (by_path, by_name) = (sorted(|symbol| &symbol.path), sorted(Symbol::name));
         let lost = (!lost_too_many).then_some(lost);

@@ -53,6 +53,13 @@ pub const INDEX_BITE_BYTES_MAX: usize = 256 << 10;
 /// cheaper to search than many small ones. A search does not wait.
 pub const INDEX_AFTER_MS: u64 = 1_000;
 
+/// How long no event is committed, by this host or another one, before the next portion is indexed, in milliseconds: a portion over a shared
+/// store costs all hosts a turn.
+pub const INDEX_QUIET_MS: u64 = 250;
+
+/// The longest time for which events that come without a pause keep the index waiting, in milliseconds. Then it is made between the commands.
+pub const INDEX_LATE_MS: u64 = 10_000;
+
 /// The highest number of portions that are indexed before a search looks; the rest is found a little later, and the answer says so.
 pub const INDEX_BITES_BEFORE_SEARCH: u32 = 20;
 

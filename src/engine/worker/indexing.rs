@@ -1,22 +1,31 @@
-//! The index of the search, which is made after the commits, in small portions and while there is no other work; a
-//! search has it done at once.
+//! The index of the search, which is made after the commits, in small portions and in pauses of the work; a search has it
+//! done at once.
 
 use std::time::{Duration, Instant};
 
 use tokio::sync::oneshot;
 
 use super::Worker;
-use provost_base::limits::{INDEX_AFTER_MS, INDEX_BITE, INDEX_BITES_BEFORE_SEARCH};
+use provost_base::limits::{
+    INDEX_AFTER_MS, INDEX_BITE, INDEX_BITES_BEFORE_SEARCH, INDEX_LATE_MS, INDEX_QUIET_MS,
+};
 use provost_store::Store;
 
 /// The pause between two portions, if there is no other work.
 const PAUSE: Duration = Duration::from_millis(5);
+const AFTER: Duration = Duration::from_millis(INDEX_AFTER_MS);
+const QUIET: Duration = Duration::from_millis(INDEX_QUIET_MS);
+const LATE: Duration = Duration::from_millis(INDEX_LATE_MS);
 
 /// When the next portion is indexed.
 #[derive(Default)]
 pub(super) struct Indexing {
-    /// `None` while everything is in the index.
-    at: Option<Instant>,
+    /// When the first event came that is not in the index; `None` while everything is in it.
+    since: Option<Instant>,
+    /// The earliest time of the next portion.
+    next: Option<Instant>,
+    /// When this daemon or another one last committed events.
+    worked: Option<Instant>,
     /// Searches that wait for the index.
     pub(super) asked: Vec<oneshot::Sender<()>>,
     /// Whether indexing has failed; the next start tries again.
@@ -27,38 +36,56 @@ impl Indexing {
     /// Continues after an earlier run that has left rows to index.
     pub(super) fn begin(&mut self, store: &dyn Store) {
         if store.lacks_index() {
-            self.wait_for_more();
+            self.since.get_or_insert_with(Instant::now);
         }
     }
 
-    /// Waits for more, since there is a new row, and soon there are more.
-    pub(super) fn wait_for_more(&mut self) {
-        if !self.is_broken {
-            self.at.get_or_insert_with(|| Instant::now() + Duration::from_millis(INDEX_AFTER_MS));
-        }
+    /// Notes that events were committed: they have to be indexed, and there is work that is not to wait for that.
+    pub(super) fn has_events(&mut self) {
+        let now = Instant::now();
+        self.worked = Some(now);
+        self.since.get_or_insert(now);
+    }
+
+    fn due(&self) -> Option<Instant> {
+        let since = self.since.filter(|_| !self.is_broken)?;
+        let in_a_pause = self.worked.map_or(since, |it| it + QUIET).max(since + AFTER);
+        let due = in_a_pause.min(since + LATE);
+        Some(self.next.map_or(due, |next| due.max(next)))
     }
 
     pub(super) fn is_due(&self) -> bool {
-        self.at.is_some_and(|at| at <= Instant::now())
+        self.due().is_some_and(|at| at <= Instant::now())
+    }
+
+    /// Whether events have waited so long that commands have to wait for a portion.
+    fn is_late(&self) -> bool {
+        self.since.is_some_and(|at| at + LATE <= Instant::now())
     }
 
     pub(super) fn due_in(&self) -> Option<Duration> {
-        self.at.map(|at| at.saturating_duration_since(Instant::now()))
+        self.due().map(|at| at.saturating_duration_since(Instant::now()))
+    }
+
+    /// Notes that a portion was indexed, and whether there are more.
+    fn has_done(&mut self, more: bool) {
+        self.next = Some(Instant::now() + PAUSE);
+        self.since = self.since.or_else(|| Some(Instant::now())).filter(|_| more);
     }
 }
 
 impl Worker {
-    /// Indexes a portion if it is time and there is no other work; several portions if a search waits.
+    /// Indexes a portion if it is time and no command waits, or if the index is late; several portions if a search waits.
     pub(super) fn index(&mut self, is_idle: bool) {
         let is_asked = !self.indexing.asked.is_empty();
-        let is_time = is_asked || (is_idle && self.indexing.is_due());
+        let is_time = is_asked || (self.indexing.is_due() && (is_idle || self.indexing.is_late()));
         if !is_time || (self.store.is_away() && !is_asked) {
             return;
         }
         if self.have_store(&mut []) && self.broken.is_none() && !self.indexing.is_broken {
             let bites = if is_asked { INDEX_BITES_BEFORE_SEARCH } else { 1 };
             let more = (0..bites).all(|_| self.store.lacks_index() && self.bite());
-            self.indexing.at = (more && self.store.lacks_index()).then(|| Instant::now() + PAUSE);
+            self.indexing.has_done(more && self.store.lacks_index());
         }
         // A search over an incomplete index reports that.
         self.indexing.asked.drain(..).for_each(|it| {

@@ -307,7 +307,7 @@ impl Worker {
         self.show(&entry.changes, &entry.events);
         self.follow_changes(&entry.changes);
         if !entry.events.is_empty() {
-            self.indexing.wait_for_more();
+            self.indexing.has_events();
         }
         entry.events.into_iter().for_each(|event| self.events.tell(event));
         for (id, host, effect) in entry.effects {

@@ -40,12 +40,13 @@ impl PostgresStore {
                 gone.push(count(rows.len())?);
             }
             gone.push(store.cut_log(before(now, LOG_KEPT), most)?);
+            let mut steps = Vec::new();
             if next.pruned_to != from {
                 let checkpoint = store.key.checkpoint(next.head, next.pruned_to, &next.counters)?;
-                store.session.ask(&[write::checkpoint(store.repo, &checkpoint)?])?;
+                steps.push(write::checkpoint(store.repo, &checkpoint)?);
                 next.checkpoint = next.head.seq;
             }
-            Ok(Pruned { tasks, events, more: gone.contains(&most) })
+            Ok((Pruned { tasks, events, more: gone.contains(&most) }, steps))
         })
     }
 
@@ -54,10 +55,20 @@ impl PostgresStore {
     /// # Errors
     /// Any; then none of them is in the index.
     pub(super) fn index_words(&mut self, most: u32) -> Result<bool, StoreError> {
-        self.in_a_turn(|store, next| {
-            let (to, more) = search::index(&mut store.session, store.repo, next.indexed_to, most)?;
-            next.indexed_to = to;
-            Ok(more)
+        self.must_run()?;
+        self.roll_back();
+        self.connect()?;
+        // Out of the turn, since other daemons wait while this one has the row. What was committed never changes.
+        let from = self.written.indexed_to;
+        let portion = search::read(&mut self.session, self.repo, from, most)?;
+        self.in_a_turn(|_, next| {
+            if next.indexed_to != from {
+                // Another daemon was faster.
+                return Ok((true, Vec::new()));
+            }
+            next.indexed_to = portion.last;
+            let is_more = portion.is_more;
+            Ok((is_more, portion.steps(next.pruned_to)?))
         })
     }
 
@@ -79,7 +90,7 @@ impl PostgresStore {
                        where repo = $1 and id = $2 and inc = $3";
             let (host, inc) = (store.host().to_string(), int(store.incarnation)?);
             steps.push(Step::new(sql).with(store.repo).with(host).with(inc).with(int(next.entry.n.0)?));
-            store.session.ask(&steps).map(drop)
+            Ok(((), steps))
         })?;
         self.stage = Stage::Closed;
         self.remember_hosts();
@@ -89,11 +100,11 @@ impl PostgresStore {
         Ok(())
     }
 
-    /// Does some work in a turn of its own, and takes over the state after it. Without an answer to the commit, no
-    /// batch is in doubt: removed and indexed rows are read again.
+    /// Does some work in a turn of its own, sends its last statements together with the commit, and takes over the state after it.
+    /// Without an answer to the commit, no batch is in doubt: removed and indexed rows are read again.
     fn in_a_turn<T>(
         &mut self,
-        work: impl FnOnce(&mut Self, &mut Written) -> Result<T, StoreError>,
+        work: impl FnOnce(&mut Self, &mut Written) -> Result<(T, Vec<Step>), StoreError>,
     ) -> Result<T, StoreError> {
         let begun = self.take_turn(self.written.entry)?;
         if matches!(begun.behind, Behind::TooFar) {
@@ -103,10 +114,9 @@ impl PostgresStore {
         }
         let turn = self.turn.clone().ok_or(StoreError::NotRunning)?;
         let mut next = turn.at.clone();
-        let done = work(self, &mut next).and_then(|it| {
-            let head = self.head_step(&next, &turn)?;
-            self.session
-                .ask_within(&[head, Step::new("commit")], Duration::from_millis(LONG_STATEMENT_MS_MAX))?;
+        let done = work(self, &mut next).and_then(|(it, mut steps)| {
+            steps.extend([self.head_step(&next, &turn)?, Step::new("commit")]);
+            self.session.ask_within(&steps, Duration::from_millis(LONG_STATEMENT_MS_MAX))?;
             Ok(it)
         });
         match done {

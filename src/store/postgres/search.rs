@@ -89,21 +89,33 @@ fn asked(query: &SearchWords) -> (String, Vec<String>) {
     (terms.join(" & "), phrases)
 }
 
-/// Indexes up to `most` further events; returns the last one, and whether there are more. In a transaction of the
-/// caller's.
+/// Events and tasks in the index's form, as they were read.
+pub(super) struct Portion {
+    repo: i32,
+    /// The last event of the portion.
+    pub(super) last: EventSeq,
+    /// Whether there may be further events.
+    pub(super) is_more: bool,
+    /// Events: number, words, and words in order.
+    events: (Vec<i64>, Vec<String>, Vec<String>),
+    /// Tasks in their present form: id, words, and words in order.
+    tasks: (Vec<String>, Vec<String>, Vec<String>),
+}
+
+/// Reads up to `most` events after `from`, and the tasks that they are about.
 ///
 /// # Errors
 /// If the database does not answer, or a row cannot be read.
-pub(super) fn index(
+pub(super) fn read(
     session: &mut Session,
     repo: i32,
     from: EventSeq,
     most: u32,
-) -> Result<(EventSeq, bool), StoreError> {
+) -> Result<Portion, StoreError> {
     let sql = "select seq, kind, actor, task, body from provost.event where repo = $1 and seq > $2 order by seq limit $3";
     let rows = session.rows(Step::new(sql).with(repo).with(int(from.0)?).with(i64::from(most)))?;
     let (mut last, mut count, mut bytes) = (from, 0, 0_usize);
-    let (mut seqs, mut all_words, mut all_said) = (Vec::new(), Vec::new(), Vec::new());
+    let mut events: (Vec<i64>, Vec<String>, Vec<String>) = Default::default();
     let mut tasks: Vec<String> = Vec::new();
     for row in &rows {
         if bytes >= INDEX_BITE_BYTES_MAX {
@@ -118,47 +130,70 @@ pub(super) fn index(
             (row.try_get(1).map_err(unreadable)?, row.try_get(2).map_err(unreadable)?);
         let said = words_of(&serde_json::from_str(body).map_err(StoreError::damaged)?);
         let (words, said) = indexed([&format!("{kind} {actor}"), &said]);
-        seqs.push(int(last.0)?);
-        all_words.push(words.join(" "));
-        all_said.push(said);
+        events.0.push(int(last.0)?);
+        events.1.push(words.join(" "));
+        events.2.push(said);
         if let Some(task) =
             row.try_get::<_, Option<String>>(3).map_err(unreadable)?.filter(|it| !tasks.contains(it))
         {
             tasks.push(task);
         }
     }
-    if !seqs.is_empty() {
-        let sql = "insert into provost.search_event (repo, seq, words, said)
-                   select $1, seq, array_to_tsvector(string_to_array(words, ' ')), said
-                   from unnest($2::bigint[], $3::text[], $4::text[]) as it (seq, words, said)
-                   on conflict (repo, seq) do update set words = excluded.words, said = excluded.said";
-        session.rows(Step::new(sql).with(repo).with(seqs).with(all_words).with(all_said))?;
-    }
-    index_tasks(session, repo, tasks)?;
-    Ok((last, count > 0 && (count == most || bytes >= INDEX_BITE_BYTES_MAX)))
+    let is_more = count > 0 && (count == most || bytes >= INDEX_BITE_BYTES_MAX);
+    Ok(Portion { repo, last, is_more, events, tasks: read_tasks(session, repo, tasks)? })
 }
 
-/// Indexes tasks in their present form, instead of their earlier one.
-fn index_tasks(session: &mut Session, repo: i32, tasks: Vec<String>) -> Result<(), StoreError> {
+/// Reads tasks in their present form. A change of one that comes later is in a later portion.
+fn read_tasks(
+    session: &mut Session,
+    repo: i32,
+    tasks: Vec<String>,
+) -> Result<(Vec<String>, Vec<String>, Vec<String>), StoreError> {
+    let mut read: (Vec<String>, Vec<String>, Vec<String>) = Default::default();
     if tasks.is_empty() {
-        return Ok(());
+        return Ok(read);
     }
     let sql = "select t.id, t.body from unnest($2::text[]) with ordinality as it (id, n)
                join provost.task t on t.repo = $1 and t.id = it.id order by it.n";
     let rows = session.rows(Step::new(sql).with(repo).with(tasks))?;
-    let (mut ids, mut all_words, mut all_said) = (Vec::new(), Vec::new(), Vec::new());
     for row in &rows {
         let task: Task = parse(row.try_get(1).map_err(unreadable)?)?;
         let (words, said) = indexed([&what_of(&task), &said_in(&task)]);
-        ids.push(row.try_get::<_, String>(0).map_err(unreadable)?);
-        all_words.push(words.join(" "));
-        all_said.push(said);
+        read.0.push(row.try_get::<_, String>(0).map_err(unreadable)?);
+        read.1.push(words.join(" "));
+        read.2.push(said);
     }
-    let sql = "insert into provost.search_task (repo, id, words, said)
-               select $1, id, array_to_tsvector(string_to_array(words, ' ')), said
-               from unnest($2::text[], $3::text[], $4::text[]) with ordinality as it (id, words, said, n) order by it.n
-               on conflict (repo, id) do update set words = excluded.words, said = excluded.said";
-    session.rows(Step::new(sql).with(repo).with(ids).with(all_words).with(all_said)).map(drop)
+    Ok(read)
+}
+
+impl Portion {
+    /// Returns the statements that put the portion into the index, instead of earlier forms. Events up to `pruned_to` and tasks that were
+    /// forgotten meanwhile stay out of it.
+    ///
+    /// # Errors
+    /// If a number does not fit its column.
+    pub(super) fn steps(self, pruned_to: EventSeq) -> Result<Vec<Step>, StoreError> {
+        let (mut steps, repo) = (Vec::new(), self.repo);
+        let (seqs, words, said) = self.events;
+        if !seqs.is_empty() {
+            let sql = "insert into provost.search_event (repo, seq, words, said)
+                       select $1, seq, array_to_tsvector(string_to_array(words, ' ')), said
+                       from unnest($2::bigint[], $3::text[], $4::text[]) as it (seq, words, said) where seq > $5
+                       on conflict (repo, seq) do update set words = excluded.words, said = excluded.said";
+            let step = Step::new(sql).with(repo).with(seqs).with(words).with(said);
+            steps.push(step.with(int(pruned_to.0)?));
+        }
+        let (ids, words, said) = self.tasks;
+        if !ids.is_empty() {
+            let sql = "insert into provost.search_task (repo, id, words, said)
+                       select $1, it.id, array_to_tsvector(string_to_array(it.words, ' ')), it.said
+                       from unnest($2::text[], $3::text[], $4::text[]) with ordinality as it (id, words, said, n)
+                       join provost.task t on t.repo = $1 and t.id = it.id order by it.n
+                       on conflict (repo, id) do update set words = excluded.words, said = excluded.said";
+            steps.push(Step::new(sql).with(repo).with(ids).with(words).with(said));
+        }
+        Ok(steps)
+    }
 }
 
 /// Returns the rows with all words of a query, newest first.

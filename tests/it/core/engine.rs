@@ -3,6 +3,7 @@
 mod fanout;
 mod following;
 mod owed;
+mod words;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
@@ -13,7 +14,7 @@ use provost::base::{Digest, EffectId, EventSeq, Json, TaskId, Timestamp};
 use provost::domain::command::{BeginRun, CollectMail, Collected, Delegate, Delegated, Record, SettleMail};
 use provost::domain::view::{HasMail, LiveTask, LiveTasks};
 use provost::domain::{Answer, Command, Decision, Effect, EventKind, Facts, Judge, Owed, Principal, Refusal};
-use provost::engine::{Clock, Engine, Lost, Started, start};
+use provost::engine::{Clock, Engine, Lost, Started, SystemClock, start};
 use provost::store::{Retention, Store, Verdict};
 use provost_test_equipment::{MemoryControl, MemoryStore};
 use tokio::sync::mpsc::UnboundedReceiver;

@@ -17,6 +17,8 @@ use crate::support::postgres::{Between, Server, name_of};
 use crate::support::storm::{Rest, Storm, agent, rage, settings};
 use crate::support::waits::until_some;
 
+mod words;
+
 fn opened(dir: &Path, database: &Database) -> Result<Box<dyn Store>, StoreError> {
     open(dir, Options { database: Some(database.clone()), ..Options::default() })
 }
