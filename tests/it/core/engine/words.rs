@@ -1,7 +1,7 @@
 //! When the engine puts words into the index of the search.
 
 use provost::base::limits::{INDEX_LATE_MS, INDEX_QUIET_MS};
-use provost::store::{Options, Reader, SearchQuery, SearchWords, open};
+use provost::store::{Options, Reader, SearchQuery, SearchWords, open, open_reader};
 
 use super::*;
 
@@ -36,10 +36,10 @@ async fn words_come_into_the_index_in_a_pause_and_late_without_one() {
     for _ in 0..5 {
         let dir = tempfile::tempdir().expect("a folder");
         let store = open(dir.path(), Options::default()).expect("the store opens");
-        let mut reader = store.reader().expect("a reader");
         let started =
             start(store, Box::new(ByWord::default()), settings(), Box::new(SystemClock), FOR_EVER).unwrap();
         let engine = started.engine;
+        let mut reader = open_reader(dir.path()).expect("a reader");
         // A machine that makes pauses of its own shows nothing.
         let Some(took) = works_until_indexed(&engine, &mut *reader).await else { continue };
         assert!(took >= Duration::from_millis(INDEX_LATE_MS), "not while there is work, but after {took:?}");
