@@ -225,6 +225,8 @@ pub(super) struct Head {
     pub(super) checkpoint: EventSeq,
     /// The time by the database's clock, and never before the newest one that was given.
     pub(super) now: Timestamp,
+    /// The time by the server's own clock alone.
+    pub(super) clock: Timestamp,
 }
 
 /// The columns of [`Head`], read by a statement of its own after the one that waits for the row, so that its
@@ -233,7 +235,7 @@ pub(super) const HEAD: &str = "select n, mac, event, event_mac, pruned_to, syste
     finished, searched_to, format,
     greatest(at, (extract(epoch from clock_timestamp()) * 1000)::bigint),
     coalesce((select max(seq) from provost.checkpoint where repo = $1), 0),
-    (select version from provost.schema) from provost.repo where id = $1";
+    (select version from provost.schema), (extract(epoch from clock_timestamp()) * 1000)::bigint from provost.repo where id = $1";
 
 impl Head {
     /// # Errors
@@ -254,6 +256,7 @@ impl Head {
             now: Timestamp(row.try_get(11).map_err(unreadable)?),
             checkpoint: EventSeq(number(12)?),
             tables: row.try_get(13).map_err(unreadable)?,
+            clock: Timestamp(row.try_get(14).map_err(unreadable)?),
         })
     }
 }

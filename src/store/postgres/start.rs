@@ -107,6 +107,8 @@ impl PostgresStore {
         }
         self.must_have_reached(&row, &head)?;
         let since = self.check_signatures(EntryNo(nat(row.n)?), &head)?;
+        let pruned_to = last.as_ref().map(|it| it.pruned_to).unwrap_or_default();
+        self.must_have_texts(since, pruned_to)?;
         let is_other = row.system != place.system || row.timeline != place.timeline;
         let has_numbers = row.counters != Counters::default();
         let counters =
@@ -120,7 +122,7 @@ impl PostgresStore {
             own_n: self.own_entries()?,
             counters,
             checkpoint: last.map(|it| it.head.seq).unwrap_or_default(),
-            pruned_to: row.pruned_to,
+            pruned_to,
             finished: row.finished,
             indexed_to: row.searched_to,
         };
@@ -131,6 +133,7 @@ impl PostgresStore {
         let until = load::event_time(&mut self.session, self.repo, head.seq)?;
         self.session.ask(&[Step::new("commit")])?;
         self.written = written;
+        self.looked = Some(row.clock);
         Ok(Loaded {
             state,
             owed,

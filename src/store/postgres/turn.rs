@@ -47,6 +47,9 @@ const HEAD_MOVES: &str = "with moved as (
         where id = $1 and n = $11 and event = $12 returning 1
     ) select 1 / count(*)::int from moved";
 
+/// Entries whose links hold, and the ends of log and journal with them.
+type Opened = (Vec<LogEntry>, (Head, JournalHead));
+
 /// A batch in the form in which it is sent, with the state after it.
 struct Prepared {
     steps: Vec<Step>,
@@ -110,6 +113,9 @@ impl PostgresStore {
             return Err(replaced());
         }
         self.turn.iter_mut().for_each(|it| it.at = at.clone());
+        if !matches!(behind, Behind::TooFar) {
+            self.looked = Some(row.clock);
+        }
         // On another timeline, numbers continue above those that may be lost, and the commit of this turn notes
         // where.
         let moved = row.system != place.system || row.timeline != place.timeline;
@@ -143,14 +149,16 @@ impl PostgresStore {
             own_n: self.written.own_n,
             counters: row.counters,
             checkpoint: row.checkpoint,
-            pruned_to: row.pruned_to,
+            pruned_to: self.pruned_to(row.pruned_to)?,
             finished: row.finished,
             indexed_to: row.searched_to,
         };
         if end.n.0 - head.n.0 > lines.len() as u64 {
             return Ok((Behind::TooFar, at));
         }
-        let (entries, ends) = self.entries_after(head, row.event, (lines, events))?;
+        let Some((entries, ends)) = self.entries_after(head, row.event, (lines, events))? else {
+            return Ok((Behind::TooFar, at));
+        };
         if ends != (end, row.event) {
             return Err(match entries.is_empty() {
                 true => went_back(),
@@ -174,14 +182,15 @@ impl PostgresStore {
     }
 
     /// Returns the entries after `head`, whose links hold, with their events; and the ends of log and journal with
-    /// them. For a head older than the engine's, the database gives the end of the journal at that time; without
-    /// events it ends at `last`. The events in `read` come after the engine's own end.
+    /// them; `None` if texts of these events were pruned while this daemon was asleep, so that only the rows say what
+    /// the entries have done. For a head older than the engine's, the database gives the end of the journal at that time;
+    /// without events it ends at `last`. The events in `read` come after the engine's own end.
     fn entries_after(
         &mut self,
         mut head: Head,
         last: JournalHead,
         (lines, read): (&[Line], &[Line]),
-    ) -> Result<(Vec<LogEntry>, (Head, JournalHead)), StoreError> {
+    ) -> Result<Option<Opened>, StoreError> {
         let sealed = lines.iter().map(entry::read).collect::<Result<Vec<_>, _>>()?;
         let signatures = lines.iter().map(entry::signature).collect::<Result<Vec<_>, _>>()?;
         let numbers = sealed.iter().map(entry::events_of).collect::<Result<Vec<_>, _>>()?;
@@ -206,6 +215,12 @@ impl PostgresStore {
             let step = Step::new(sql).with(self.repo).with(int(journal.seq.0)?).with(int(last.0)?);
             events = self.session.rows(step)?.iter().map(load::event).collect::<Result<Vec<_>, _>>()?;
         }
+        let lost = events.iter().rfind(|it| it.body.is_none()).map(|it| it.seq);
+        if let Some(lost) = lost
+            && self.slept_while_pruned(lost)?
+        {
+            return Ok(None);
+        }
         let (mut found, mut events) = (Vec::with_capacity(sealed.len()), events.into_iter());
         for ((sealed, numbers), signature) in sealed.into_iter().zip(numbers).zip(signatures) {
             let is_first = found.is_empty();
@@ -223,7 +238,7 @@ impl PostgresStore {
                 Err(err) => return Err(self.with_version(err)),
             }
         }
-        Ok((found, (head, journal)))
+        Ok(Some((found, (head, journal))))
     }
 
     /// Checks that the host which an entry names has signed it, and that its events name no other host.
@@ -283,7 +298,8 @@ impl PostgresStore {
         if entry::read(first)?.n != head.n.next() {
             return Ok(Behind::TooFar);
         }
-        let (entries, (end, journal)) = self.entries_after(head, self.written.head, (&lines, &events))?;
+        let opened = self.entries_after(head, self.written.head, (&lines, &events))?;
+        let Some((entries, (end, journal))) = opened else { return Ok(Behind::TooFar) };
         self.written.own_n += entries.iter().filter(|it| it.by == self.daemon()).count() as u64;
         (self.written.entry, self.written.head) = (end, journal);
         Ok(Behind::Entries(entries))

@@ -92,6 +92,8 @@ mod tasks;
 mod tasks_of_hosts;
 #[cfg(unix)]
 mod telemetry;
+#[cfg(target_os = "linux")]
+mod texts_of_hosts;
 mod traces;
 mod transcripts;
 #[cfg(target_os = "linux")]
