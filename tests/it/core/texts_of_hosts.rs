@@ -196,3 +196,22 @@ fn a_host_that_slept_folds_and_loads_nothing_whose_texts_were_not_pruned() {
     let says = sentence(two.second.load(settings()).map_err(StoreError::from));
     assert!(says.contains("its text is missing, and was not pruned"), "{says}");
 }
+
+#[test]
+fn texts_that_the_database_does_not_take_away_yet_are_pruned_once_its_clock_has_passed_them() {
+    let mut two = Two::start();
+    let clock = || two.sql("select (extract(epoch from clock_timestamp()) * 1000)::bigint").parse::<i64>().expect("a time");
+    two.storm.now = Timestamp(clock() - 30 * MINUTE * 1_000);
+    two.writes();
+    let all = two.texts();
+    assert!(all > 0);
+    // The daemons' time is days ahead, as after a server's clock that was ahead of it and was set right.
+    let later = Timestamp(two.storm.now.0 + 3 * DAY * 1_000);
+    two.prunes(later);
+    assert_eq!(two.texts(), all, "the database does not take them away");
+    assert_eq!(two.sql("select pruned_to from provost.repo"), "0", "so they are not pruned");
+    two.server.set_clock(2 * 60 * MINUTE);
+    two.prunes(later);
+    assert_eq!(two.texts(), 0, "they are pruned now");
+    assert_eq!(two.sql("select pruned_to = event from provost.repo"), "t");
+}
