@@ -40,6 +40,7 @@ pub(crate) fn upgrade(dir: &Path, database: &Database, newest: u32) -> Result<Up
     let from = u32::try_from(format).map_err(StoreError::damaged)?;
     // This comes after the row is taken: a host that begins to take part waits for the row.
     let mut hosts = all_rows(&mut session, dir, database)?;
+    let doubted = hosts.iter().filter(|it| it.claimed.is_some()).cloned().collect();
     hosts.retain(|it| !matches!(it.state, HostState::Removing | HostState::Removed));
     let (behind, able): (Vec<HostRow>, Vec<HostRow>) =
         hosts.into_iter().partition(|it| it.formats.1 < newest);
@@ -52,7 +53,7 @@ pub(crate) fn upgrade(dir: &Path, database: &Database, newest: u32) -> Result<Up
         session.ask(&[Step::new("rollback")])?;
     }
     let others = able.into_iter().filter(|it| it.version != VERSION).collect();
-    Ok(Upgraded { from, to: if rises { newest } else { from }, newest, behind, others })
+    Ok(Upgraded { from, to: if rises { newest } else { from }, newest, behind, others, doubted })
 }
 
 impl PostgresStore {
