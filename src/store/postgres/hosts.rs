@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use super::address;
+use super::bounds::in_row;
 use super::remembered::Remembered;
 use super::roots;
 use super::schema;
@@ -18,9 +19,9 @@ use provost_base::limits::HOSTS_MAX;
 use provost_base::{HostId, visible_name};
 use provost_domain::{Event, HOST_REMOVED};
 
-const HOSTS: &str = "select h.id, h.inc, h.name, h.version, h.state, h.clean,
+const HOSTS: &str = "select left(h.id, 64), h.inc, left(h.name, 200), left(h.version, 200), left(h.state, 64), h.clean,
         (extract(epoch from clock_timestamp() - h.beat) * 1000)::bigint, greatest(r.n - h.head, 0), lower(h.formats), upper(h.formats) - 1,
-        (select body from provost.host_key k where k.repo = h.repo and k.host = h.id and k.what <> 'gone'),
+        (select body from provost.host_key k where k.repo = h.repo and k.host = h.id and k.what <> 'gone' and length(k.body) <= 8192),
         (select m.body from provost.meta m where m.repo = h.repo and m.id = 'out:' || h.id and length(m.body) <= 1024), r.id
     from provost.host h join provost.repo r on r.id = h.repo where r.name = $1 order by h.name, h.id";
 
@@ -125,7 +126,11 @@ fn rows(session: &mut Session, name: &str) -> Result<Vec<Told>, StoreError> {
         let request = row.try_get(11).map_err(unreadable)?;
         Ok(Told { row: listed, request, repo: row.try_get(12).map_err(unreadable)? })
     };
-    rows.iter().map(row).collect()
+    let named = |it: &tokio_postgres::Row| {
+        let id: &str = it.try_get(0).map_err(unreadable)?;
+        in_row("host", id, || row(it))
+    };
+    rows.iter().map(named).collect()
 }
 
 /// Takes a host out: at once, or after its last run. The daemons that take part carry it out in their next turns.

@@ -15,6 +15,7 @@ mod address;
 mod answers;
 mod artifact_store;
 mod batch;
+mod bounds;
 mod enrolling;
 mod entry;
 mod gaps;

@@ -69,6 +69,8 @@ mod replies;
 mod resources;
 mod results_of_hosts;
 mod roles;
+#[cfg(target_os = "linux")]
+mod rows_of_hosts;
 mod scarce;
 mod search;
 mod selections;

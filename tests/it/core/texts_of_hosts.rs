@@ -32,19 +32,19 @@ fn lock(world: &World, n: usize) -> bool {
 }
 
 /// Two stores of one repository at a server with a clock of its own: the first one writes, and the second one has read all of it.
-struct Two {
-    server: Server,
-    database: Database,
-    first: Box<dyn Store>,
-    storm: Storm,
-    second: Box<dyn Store>,
+pub(super) struct Two {
+    pub(super) server: Server,
+    pub(super) database: Database,
+    pub(super) first: Box<dyn Store>,
+    pub(super) storm: Storm,
+    pub(super) second: Box<dyn Store>,
     /// How far the second one has read.
-    head: Head,
+    pub(super) head: Head,
     _folders: [TempDir; 2],
 }
 
 impl Two {
-    fn start() -> Self {
+    pub(super) fn start() -> Self {
         let (server, folders) = (Server::with_clocks(), [folder(), folder()]);
         let database = server.database();
         let (first, loaded) = started(folders[0].path(), &database);
@@ -61,7 +61,7 @@ impl Two {
     }
 
     /// The second one reads what there is.
-    fn reads(&mut self) {
+    pub(super) fn reads(&mut self) {
         match self.second.begin(self.head).expect("the turn").behind {
             Behind::Nothing => {}
             Behind::Entries(entries) => {
@@ -74,7 +74,7 @@ impl Two {
     }
 
     /// The first one writes a batch, whose events have the times of the storm.
-    fn writes(&mut self) {
+    pub(super) fn writes(&mut self) {
         let batch = batch(&mut self.storm);
         assert!(!batch.events.is_empty());
         self.first.commit(&batch).expect("the commit");
@@ -86,7 +86,7 @@ impl Two {
         while self.first.prune(now, &keep, 50).expect("a bite").more {}
     }
 
-    fn sql(&self, text: &str) -> String {
+    pub(super) fn sql(&self, text: &str) -> String {
         self.server.sql(&name_of(&self.database), text)
     }
 
@@ -95,7 +95,7 @@ impl Two {
     }
 
     /// What the second one says when it is to read on, after which its turn has ended.
-    fn refused(&mut self) -> String {
+    pub(super) fn refused(&mut self) -> String {
         let begun = self.second.begin(self.head).map(|it| it.behind);
         let text = match begun {
             Err(err) => err.to_string(),
