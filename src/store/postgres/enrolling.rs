@@ -165,11 +165,15 @@ impl PostgresStore {
         }
         keys.begin(at, &rows);
         let is_enrolled = rows.iter().any(|it| it.host == host);
-        let is_out = told.is_some_and(|(state, request)| match is_enrolled {
-            true => keys.counted(host, state, request.as_deref()) == HostState::Removing,
-            false => matches!(state, HostState::Removing | HostState::Removed),
-        });
-        if is_out {
+        // A host from before there were keys has no key until its first start after that, and its removal is in the journal, too.
+        let took_part_before = !is_enrolled && was_before(session, repo, host)?;
+        let is_out =
+            told.is_some_and(|(state, request)| match keys.counted(host, state, request.as_deref()) {
+                HostState::Removing => true,
+                HostState::Removed => !is_enrolled && !took_part_before,
+                _ => false,
+            });
+        if is_out || keys.removed.contains(&host) {
             return Err(StoreError::Database(REMOVED.into()));
         }
         if is_enrolled {
@@ -200,6 +204,15 @@ impl PostgresStore {
         (keys.known.here, keys.known.repo) = (Some(host), Some(repo));
         Ok(())
     }
+}
+
+/// Checks whether a host took part before there were keys. No login writes that table.
+///
+/// # Errors
+/// When the database does not answer.
+pub(super) fn was_before(session: &mut Session, repo: i32, host: HostId) -> Result<bool, StoreError> {
+    let sql = "select 1 from provost.host_before where repo = $1 and host = $2";
+    Ok(!session.rows(Step::new(sql).with(repo).with(host.to_string()))?.is_empty())
 }
 
 impl HostKeys {
@@ -265,7 +278,10 @@ impl HostKeys {
                 gone.entry(host).or_insert(at);
             }
         }
-        self.admit_all(key, rows, (before, &gone))
+        self.admit_all(key, rows, (before, &gone))?;
+        // A host of this folder that has no key yet is not among the known ones.
+        self.removed.extend(gone.into_keys());
+        Ok(())
     }
 
     /// Begins with the hosts that were known, and adds those for which such a host, or one that was added, vouches.

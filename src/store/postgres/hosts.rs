@@ -82,6 +82,7 @@ fn judge(session: &mut Session, dir: &Path, name: &str, rows: &mut [Told]) -> Re
         let told = row.state;
         row.state = keys.counted(row.daemon.host, told, request.as_deref());
         row.claimed = (row.state != told).then_some(told);
+        row.is_stopped &= row.claimed.is_none();
     }
     learned.map(drop)
 }
@@ -192,7 +193,7 @@ pub(crate) fn take_out(
 /// Checks whether a host that the table calls removed is: the journal says so, or it was removed before hosts had keys. Each login can write that
 /// word, that of a host which people want to remove as well.
 fn is_out(session: &mut Session, repo: i32, it: &HostRow) -> Result<bool, StoreError> {
-    if it.key.is_none() {
+    if it.key.is_none() && !enrolling::was_before(session, repo, it.daemon.host)? {
         return Ok(true);
     }
     let sql = "select body from provost.event where repo = $1 and kind = $2 and body is not null";

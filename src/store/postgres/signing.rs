@@ -3,13 +3,13 @@
 //! Rows of `host_key` and `signature` are only ever added. The checks rest on the state folder first ([`KnownHosts`]), then on
 //! those of these rows for which a known host vouches, and never on the table of hosts, which each daemon's login can change.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use tokio_postgres::Row;
 
-use super::enrolling::first_of;
 use super::bounds::{self, in_row};
+use super::enrolling::first_of;
 use super::entry;
 use super::load;
 use super::session::{Session, Step};
@@ -144,6 +144,8 @@ pub(super) struct HostKeys {
     pub(super) known: KnownHosts,
     /// Names of machines, for sentences.
     pub(super) machines: BTreeMap<HostId, String>,
+    /// The hosts that the journal has removed behind what was checked before, known ones or not.
+    pub(super) removed: BTreeSet<HostId>,
 }
 
 impl HostKeys {
@@ -155,8 +157,9 @@ impl HostKeys {
         let known = KnownHosts::of(dir, name, host)?;
         let own = host_keys::own_key(dir, Some(host))?.map(|it| it.1);
         let known = known.unwrap_or_else(|| KnownHosts { name: name.into(), ..KnownHosts::default() });
-        let (dir, print, machines) = (dir.to_owned(), key.fingerprint(), BTreeMap::new());
-        Ok(Self { dir, host, print, own, known, machines })
+        let (dir, print) = (dir.to_owned(), key.fingerprint());
+        let (machines, removed) = (BTreeMap::new(), BTreeSet::new());
+        Ok(Self { dir, host, print, own, known, machines, removed })
     }
 
     fn named(&self, host: HostId) -> String {
@@ -497,7 +500,8 @@ fn macs_of(
     let sql = "select seq, substr(mac, 1, 33) from provost.event where repo = $1 and seq = any($2::bigint[])";
     let rows = session.rows(Step::new(sql).with(repo).with(all))?;
     let row = |it: &Row| -> Result<(EventSeq, Digest), StoreError> {
-        Ok((EventSeq(nat(it.try_get(0).map_err(unreadable)?)?), load::digest(it, 1)?))
+        let seq = EventSeq(nat(it.try_get(0).map_err(unreadable)?)?);
+        in_row("event", seq, || Ok((seq, load::digest(it, 1)?)))
     };
     rows.iter().map(row).collect()
 }
