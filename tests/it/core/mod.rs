@@ -1,6 +1,8 @@
 //! The parts behind every door: rules, judgement, the engine, the store, the names and keys of agents, settings, and a
 //! daemon's life.
 
+#[cfg(unix)]
+mod ages;
 mod approvals;
 mod asked_again;
 mod changes;
