@@ -29,6 +29,8 @@ impl PostgresStore {
         most: u32,
     ) -> Result<Pruned, StoreError> {
         self.in_a_turn(|store, next| {
+            // The daemons' time never goes back, and each login can set it ahead in the repository's row; no history is removed early by that.
+            let now = store.looked.map_or(now, |clock| now.min(clock));
             let from = next.pruned_to;
             let tasks = store.prune_tasks(before(now, keep.tasks), keep.tasks_most, most)?;
             let events = store.prune_events(before(now, keep.events), most, &mut next.pruned_to)?;
@@ -195,7 +197,10 @@ impl PostgresStore {
             }
             // Only the server's own clock counts there, and the daemons' time never goes back.
             if clock.since_ms(at) <= EVENT_TEXTS_STAY_MS {
-                tracing::warn!(event = seq, "texts of old events stay until the database's clock, which was set back, has passed them by an hour");
+                tracing::warn!(
+                    event = seq,
+                    "texts of old events stay until the database's clock, which was set back, has passed them by an hour"
+                );
                 break;
             }
             *pruned_to = EventSeq(nat(seq)?);

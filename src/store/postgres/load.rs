@@ -241,7 +241,8 @@ pub(super) struct Head {
 
 /// The columns of [`Head`], read by a statement of its own after the one that waits for the row, so that its
 /// snapshot and its clock are from after the wait.
-pub(super) const HEAD: &str = "select n, substr(mac, 1, 33), event, substr(event_mac, 1, 33), pruned_to, left(system, 64), timeline,
+pub(super) const HEAD: &str =
+    "select n, substr(mac, 1, 33), event, substr(event_mac, 1, 33), pruned_to, left(system, 64), timeline,
     left(counters::text, 8192),
     finished, searched_to, format,
     greatest(at, (extract(epoch from clock_timestamp()) * 1000)::bigint),
@@ -261,7 +262,7 @@ impl Head {
         let number = |at: usize| -> Result<u64, StoreError> { nat(row.try_get(at).map_err(unreadable)?) };
         Ok(Self {
             n: row.try_get(0).map_err(unreadable)?,
-            mac: row.try_get(1).map_err(unreadable)?,
+            mac: digest(row, 1)?.as_bytes().to_vec(),
             event: Anchor { seq: EventSeq(number(2)?), mac: digest(row, 3)? },
             pruned_to: EventSeq(number(4)?),
             system: row.try_get(5).map_err(unreadable)?,
@@ -316,10 +317,9 @@ pub(super) fn checkpoints(
     last: bool,
 ) -> Result<Vec<Checkpoint>, StoreError> {
     let order = if last { "order by seq desc limit 1" } else { "order by seq" };
-    let sql =
-        format!(
-            "select seq, substr(mac, 1, 33), pruned_to, left(counters, 8192), substr(seal, 1, 33) from provost.checkpoint where repo = $1 {order}"
-        );
+    let sql = format!(
+        "select seq, substr(mac, 1, 33), pruned_to, left(counters, 8192), substr(seal, 1, 33) from provost.checkpoint where repo = $1 {order}"
+    );
     let rows = session.rows(Step::new(sql).with(repo))?;
     let number = |row: &Row, at: usize| row.try_get::<_, i64>(at).ok().and_then(|it| u64::try_from(it).ok());
     let checkpoint = |row: &Row| Checkpoint {
@@ -340,8 +340,9 @@ pub(super) fn event_mac(
     repo: i32,
     seq: EventSeq,
 ) -> Result<Option<Digest>, StoreError> {
-    let step =
-        Step::new("select substr(mac, 1, 33) from provost.event where repo = $1 and seq = $2").with(repo).with(int(seq.0)?);
+    let step = Step::new("select substr(mac, 1, 33) from provost.event where repo = $1 and seq = $2")
+        .with(repo)
+        .with(int(seq.0)?);
     Ok(session.rows(step)?.first().and_then(|it| digest(it, 0).ok()))
 }
 

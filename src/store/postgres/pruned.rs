@@ -62,7 +62,7 @@ impl PostgresStore {
     /// Refuses a journal with an event without its text, behind what this daemon had checked before (`since`) and behind what was pruned.
     ///
     /// # Errors
-    /// [`StoreError::Tampered`] with the first such event.
+    /// [`StoreError::BrokenLog`] with the first such event.
     pub(super) fn must_have_texts(&mut self, since: At, pruned_to: EventSeq) -> Result<(), StoreError> {
         let after = int(since.event.max(pruned_to).0)?;
         let rows = self.session.rows(Step::new(WITHOUT_TEXT).with(self.repo).with(after))?;
@@ -70,6 +70,9 @@ impl PostgresStore {
         // The next attempt has to find it again.
         self.keys.known.checked = since;
         let seq = EventSeq(nat(row.try_get(0).map_err(unreadable)?)?);
-        Err(StoreError::Tampered { seq, what: "its text is missing, and was not pruned".into() })
+        let what = format!(
+            "the text of event {seq} is missing, and was not pruned: have the database's administrator put it back from a copy of the database"
+        );
+        Err(StoreError::BrokenLog { n: self.entry_of(seq)?, what: what.into() })
     }
 }

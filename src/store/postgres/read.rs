@@ -9,8 +9,8 @@ use std::time::Duration;
 use serde::de::DeserializeOwned;
 
 use super::batch::asked;
-use super::gaps::gaps;
 use super::bounds::{self, in_row};
+use super::gaps::gaps;
 use super::load::{self, HEAD, Head, checkpoints, event, walk_seeing};
 use super::remembered::Remembered;
 use super::session::{Place, Purpose, Session, Step};
@@ -329,7 +329,8 @@ impl Reader for PostgresReader {
             let sql = "select body from provost.job_order where repo = $1 and id = $2";
             let rows = session.rows(Step::new(sql).with(repo).with(id.as_str().to_owned()))?;
             let body = rows.first().map(|it| it.try_get::<_, &str>(0)).transpose().map_err(unreadable)?;
-            let parsed = |body| in_row("job_order", id.as_str(), || Json::parse(body).map_err(StoreError::damaged));
+            let parsed =
+                |body| in_row("job_order", id.as_str(), || Json::parse(body).map_err(StoreError::damaged));
             body.map(parsed).transpose()
         })
     }

@@ -277,7 +277,8 @@ impl PostgresStore {
         let sql = "select substr(mac, 1, 33) from provost.entry where repo = $1 and n = $2";
         let rows = self.session.rows(Step::new(sql).with(self.repo).with(int(head.n.0)?))?;
         let mac: Option<Vec<u8>> = rows.first().map(|it| it.try_get(0)).transpose().map_err(unreadable)?;
-        mac.map_or(Ok(true), |mac| Ok(mac_of(&mac)? == head.mac))
+        let is_it = |mac: Vec<u8>| bounds::in_row("entry", head.n, || Ok(mac_of(&mac)? == head.mac));
+        mac.map_or(Ok(true), is_it)
     }
 
     /// Returns the entries that others have committed after `head`, without the turn. One statement reads the

@@ -18,7 +18,8 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 const LOOKED_AT_MAX: i64 = 2_000;
 
 /// The newest entries whose hosts have another release, which may have changes that this release does not know.
-const OF_OTHER_RELEASES: &str = "select e.n, left(e.host, 64), e.inc, e.own_n, e.at, e.format, e.body, substr(e.mac, 1, 33)
+const OF_OTHER_RELEASES: &str =
+    "select e.n, left(e.host, 64), e.inc, e.own_n, e.at, e.format, e.body, substr(e.mac, 1, 33)
     from provost.entry e join provost.host h on h.repo = e.repo and h.id = e.host
     where e.repo = $1 and h.version <> $2 order by e.n desc limit $3";
 

@@ -4,20 +4,22 @@
 use std::time::Duration;
 
 use provost::base::Timestamp;
-use provost::store::{Behind, Database, Head, Retention, Store, StoreError, join};
+use provost::store::{Behind, Database, Head, Retention, Store, join};
 use tempfile::TempDir;
 
 use super::daemons_of_hosts::signal;
 use super::store_postgres::{batch, folder, sealed, sentence, started};
+use crate::support::World;
 use crate::support::commands::said;
 use crate::support::machines::Machines;
 use crate::support::postgres::{Server, name_of};
 use crate::support::storm::{Storm, settings};
 use crate::support::waits::within;
-use crate::support::World;
 
 const MINUTE: i64 = 60;
 const DAY: i64 = 24 * 60 * MINUTE;
+
+const ONE_DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// The sentence about a text that is missing without having been pruned.
 const TAKEN: &str = "its text was taken away before all hosts had read it";
@@ -80,14 +82,19 @@ impl Two {
         self.first.commit(&batch).expect("the commit");
     }
 
-    /// The first one prunes all events that are a day old at this time.
-    fn prunes(&mut self, now: Timestamp) {
-        let keep = Retention { tasks: Duration::from_secs(1 << 40), tasks_most: 1_000_000, events: Duration::from_secs(86_400) };
+    /// The first one prunes all events that have this age at a time.
+    fn prunes(&mut self, now: Timestamp, age: Duration) {
+        let keep = Retention { tasks: Duration::from_secs(1 << 30), tasks_most: 1_000_000, events: age };
         while self.first.prune(now, &keep, 50).expect("a bite").more {}
     }
 
     pub(super) fn sql(&self, text: &str) -> String {
         self.server.sql(&name_of(&self.database), text)
+    }
+
+    /// The server's clock.
+    fn clock(&self) -> i64 {
+        self.sql("select (extract(epoch from clock_timestamp()) * 1000)::bigint").parse().expect("a time")
     }
 
     fn texts(&self) -> u64 {
@@ -132,7 +139,7 @@ fn a_daemon_that_slept_while_what_it_had_not_read_was_pruned_goes_on_by_itself()
     signal(&daemons[1], "-CONT");
     until("it takes part again by itself", || lock(b, 5));
     until("and the other one goes on", || lock(a, 6));
-    assert_eq!(daemons[1].pid(), pid);
+    assert!(std::fs::read_dir(format!("/proc/{pid}")).is_ok(), "in its own process");
     assert!(!b.log().contains(TAKEN), "{}", b.log());
     assert!(b.log().contains("was asleep for longer than texts of events are kept"), "{}", b.log());
     machines.check();
@@ -144,7 +151,7 @@ fn texts_that_are_pruned_under_a_host_that_is_awake_stop_it_and_do_not_stop_one_
     two.writes();
     // The events' times are years back, so that they can be pruned at once, as a host could have it that dates its events back.
     let now = two.storm.now;
-    two.prunes(Timestamp(now.0 + 2 * DAY * 1_000));
+    two.prunes(Timestamp(now.0 + 2 * DAY * 1_000), ONE_DAY);
     assert_eq!(two.texts(), 0);
     two.server.set_clock(50 * MINUTE);
     let says = two.refused();
@@ -188,30 +195,67 @@ fn a_host_that_slept_folds_and_loads_nothing_whose_texts_were_not_pruned() {
     two.sql("delete from provost.checkpoint");
     // Nor is the rest loaded, and no daemon takes the column's word into a checkpoint of its own.
     let says = sentence(two.second.load(settings()));
-    assert!(says.contains("its text is missing, and was not pruned"), "{says}");
+    assert!(says.contains("is missing, and was not pruned"), "{says}");
     two.writes();
     two.first.close().expect("it stops");
     assert_eq!(two.sql("select max(pruned_to) from provost.checkpoint"), "0");
     assert_eq!(two.sql("select pruned_to from provost.repo"), "0");
-    let says = sentence(two.second.load(settings()).map_err(StoreError::from));
-    assert!(says.contains("its text is missing, and was not pruned"), "{says}");
+    // Behind a checkpoint, where a load does not walk along the chain.
+    let says = sentence(two.second.load(settings()));
+    assert!(
+        says.contains("is missing, and was not pruned: have the database's administrator put it back"),
+        "{says}"
+    );
 }
 
 #[test]
 fn texts_that_the_database_does_not_take_away_yet_are_pruned_once_its_clock_has_passed_them() {
     let mut two = Two::start();
-    let clock = || two.sql("select (extract(epoch from clock_timestamp()) * 1000)::bigint").parse::<i64>().expect("a time");
-    two.storm.now = Timestamp(clock() - 30 * MINUTE * 1_000);
+    two.storm.now = Timestamp(two.clock() - 30 * MINUTE * 1_000);
     two.writes();
     let all = two.texts();
     assert!(all > 0);
-    // The daemons' time is days ahead, as after a server's clock that was ahead of it and was set right.
-    let later = Timestamp(two.storm.now.0 + 3 * DAY * 1_000);
-    two.prunes(later);
+    // The time of the daemons is ahead of the server's clock, as after a clock that was set back.
+    let later = Timestamp(two.clock() + 3 * DAY * 1_000);
+    two.prunes(later, Duration::ZERO);
     assert_eq!(two.texts(), all, "the database does not take them away");
     assert_eq!(two.sql("select pruned_to from provost.repo"), "0", "so they are not pruned");
     two.server.set_clock(2 * 60 * MINUTE);
-    two.prunes(later);
+    two.prunes(later, Duration::ZERO);
     assert_eq!(two.texts(), 0, "they are pruned now");
     assert_eq!(two.sql("select pruned_to = event from provost.repo"), "t");
+}
+
+#[test]
+fn a_time_that_a_login_writes_removes_no_history_early() {
+    let mut two = Two::start();
+    two.storm.now = Timestamp(two.clock() - 2 * 60 * MINUTE * 1_000);
+    two.writes();
+    let all = two.texts();
+    two.sql("update provost.repo set at = at + 100 * 365 * 86400000::bigint");
+    let begun = two.first.begin(Head::default()).expect("the turn");
+    let now = begun.now.expect("the time");
+    two.first.let_go().expect("it lets go");
+    assert!(now.0 > two.clock() + 365 * DAY * 1_000, "the daemons go by that time");
+    two.prunes(now, ONE_DAY);
+    assert_eq!(two.texts(), all);
+}
+
+#[test]
+fn texts_that_a_login_prunes_early_are_missed_by_the_host_that_slept_and_put_back_they_are_read() {
+    let mut two = Two::start();
+    two.storm.now = Timestamp(two.clock() - 2 * 60 * MINUTE * 1_000);
+    two.writes();
+    two.sql("create table public.kept as select seq, body from provost.event");
+    two.server.set_clock(2 * 60 * MINUTE);
+    // By the function that each login can call.
+    two.sql("select provost.prune_events(id, -1, event) from provost.repo");
+    assert_eq!(two.texts(), 0);
+    let says = two.refused();
+    assert!(says.contains(TAKEN), "{says}");
+    let says = sentence(two.second.load(settings()));
+    assert!(says.contains("is missing, and was not pruned"), "{says}");
+    two.writes();
+    two.sql("update provost.event e set body = kept.body from public.kept where kept.seq = e.seq");
+    two.reads();
 }

@@ -4,10 +4,11 @@ use provost::base::HostId;
 use serde_json::Value;
 
 use super::{lock, until};
+use crate::support::clocks::Clocks;
 use crate::support::commands::said;
 use crate::support::forger::{Forger, own, recorded};
-use crate::support::World;
 use crate::support::machines::Machines;
+use crate::support::{UP, World};
 
 #[test]
 fn rows_about_hosts_that_are_none_keep_no_host_away_and_obey_no_terminal() {
@@ -66,7 +67,7 @@ fn an_entry_whose_events_have_lost_their_texts_is_folded_by_none() {
     let before = forger.write_and(
         (of_b.host, vec![recorded()], Vec::new()),
         |text| Some(of_b.pair.sign(text).as_ref().to_vec()),
-        blank,
+        |_| blank.to_owned(),
     );
     until("it writes nothing more", || lock(a, 50).0 != 0);
     let why = "its text was taken away before all hosts had read it";
@@ -87,6 +88,46 @@ fn an_entry_whose_events_have_lost_their_texts_is_folded_by_none() {
         .n;
     until("it is folded", || lock(a, 52).0 == 0);
     assert!(!a.log().contains(&format!("broken at entry {}", n + 1)), "{}", a.log());
+}
+
+#[test]
+fn a_host_that_dates_its_events_back_and_seals_their_pruning_is_believed_by_none_that_is_awake() {
+    let machines = Machines::joined(2);
+    let [a, b] = &machines.all[..] else { panic!("two") };
+    // Its own clock says nothing of whether it was asleep.
+    let clocks = Clocks::in_folder(&a.path(""));
+    let mut command = a.command(UP);
+    clocks.give(&mut command);
+    let _first = a.start_as(command);
+    let mut second = b.start();
+    for (n, world) in machines.all.iter().enumerate() {
+        until("it has a lock", || lock(world, n).0 == 0);
+    }
+    let of_b = own(b);
+    second.kill();
+    until("it is buried", || machines.sql("select count(*) from provost.host where state = 'down'") == "1");
+    clocks.set(2 * 60 * 60, 2 * 60 * 60);
+    // With the journal's key and a login, no more. The database lets it prune an event that it has dated back itself.
+    let forger = Forger::with_login_of(&machines, b);
+    let before = forger.write_and(
+        (of_b.host, vec![recorded()], Vec::new()),
+        |text| Some(of_b.pair.sign(text).as_ref().to_vec()),
+        |end| {
+            let seq = end.seq.0;
+            format!(
+                "select provost.prune_events(id, {seq} - 1, {seq}) from provost.repo; {}",
+                forger.pruned(end)
+            )
+        },
+    );
+    let bare = "select count(*) from provost.event where body is null and seq = (select max(seq) from provost.event)";
+    assert_eq!(machines.sql(bare), "1");
+    until("it writes nothing more", || lock(a, 50).0 != 0);
+    let why = "its text was taken away before all hosts had read it";
+    until("it says why", || a.log().contains(why));
+    machines.sql("delete from provost.checkpoint where seq = (select max(seq) from provost.event)");
+    Forger::with_key_of(&machines, b).take_out(&before);
+    until("it goes on", || lock(a, 51).0 == 0);
 }
 
 /// What a command says to a person, and whether it has done it.
