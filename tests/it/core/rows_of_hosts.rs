@@ -2,7 +2,9 @@
 
 use std::fs;
 
-use super::store_postgres::sentence;
+use provost::store::join;
+
+use super::store_postgres::{folder, sealed, sentence, started};
 use super::texts_of_hosts::Two;
 use crate::support::storm::settings;
 
@@ -92,19 +94,16 @@ fn a_digest_or_signature_as_large_as_the_database_takes_costs_a_host_nothing_and
 }
 
 #[test]
-fn a_signature_at_an_event_that_was_checked_says_nothing_of_the_next_one() {
+fn a_signature_from_before_all_entries_keeps_no_new_host_away() {
     let mut two = Two::start();
     two.writes();
-    two.reads();
-    // Each login can add a row at an event in the middle of an entry, for an entry that is far ahead.
-    let within =
-        "(select max(seq) from provost.event where seq not in (select event from provost.signature))";
-    two.sql(&format!(
-        "insert into provost.signature select id, {within}, 1000000, 'nobody', '\\x00', '\\x00' from provost.repo"
-    ));
-    two.writes();
-    let loaded = two.second.load(settings()).expect("what is behind it is checked");
-    two.head = loaded.head;
+    // Each login can add a row where no event is, for an entry that is far ahead of the next one.
+    two.sql(
+        "insert into provost.signature select id, 0, 1000000, 'nobody', '\\x00', '\\x00' from provost.repo",
+    );
+    let (third, key) = (folder(), sealed(two.folders[0].path()));
+    join(third.path(), &two.database, &key.text, &key.code).expect("it joins");
+    drop(started(third.path(), &two.database));
     two.reads();
 }
 

@@ -42,7 +42,7 @@ pub(super) struct Two {
     pub(super) second: Box<dyn Store>,
     /// How far the second one has read.
     pub(super) head: Head,
-    _folders: [TempDir; 2],
+    pub(super) folders: [TempDir; 2],
 }
 
 impl Two {
@@ -54,7 +54,7 @@ impl Two {
         join(folders[1].path(), &database, &key.text, &key.code).expect("it joins");
         let (second, late) = started(folders[1].path(), &database);
         let storm = Storm::new(5, loaded.state);
-        let mut two = Self { server, database, first, storm, second, head: late.head, _folders: folders };
+        let mut two = Self { server, database, first, storm, second, head: late.head, folders };
         // The first one learns that the second one takes part.
         two.first.begin(loaded.head).expect("the turn");
         two.first.let_go().expect("it lets go");
