@@ -3,13 +3,16 @@
 use serde_json::json;
 
 use super::cli_error::DONE;
-use super::hosts::row_json;
+use super::hosts::{row_json, tell_doubts};
 use super::{CliError, RepoContext, out};
 use provost_store::{self as store, Database, ENTRY_FORMAT, HostRow, StoreError, Upgraded};
 
 /// Raises the format of the log where all hosts can read the newest one of this release.
 pub(super) fn upgrade(here: &RepoContext, database: &Database) -> Result<u8, CliError> {
     let done = store::upgrade(&here.places.state, database, ENTRY_FORMAT).map_err(|err| refused(&err))?;
+    if !here.json {
+        tell_doubts(&done.doubted, None);
+    }
     if !done.behind.is_empty() {
         return Err(CliError::refusal(format!(
             "nothing has changed: the log stays in format {}, since not all hosts can read {}",
@@ -22,10 +25,10 @@ pub(super) fn upgrade(here: &RepoContext, database: &Database) -> Result<u8, Cli
         ));
     }
     if here.json {
-        let others: Vec<_> = done.others.iter().map(row_json).collect();
-        out::json(
-            &json!({ "from": done.from, "to": done.to, "raised": done.from != done.to, "other_releases": others }),
-        )?;
+        let rows = |of: &[HostRow]| of.iter().map(row_json).collect::<Vec<_>>();
+        out::json(&json!({
+            "from": done.from, "to": done.to, "raised": done.from != done.to, "other_releases": rows(&done.others), "doubted": rows(&done.doubted),
+        }))?;
         return Ok(DONE);
     }
     out::line(told(&done))?;

@@ -12,7 +12,7 @@ use super::invitations::{self, Invite};
 use super::{CliError, RepoContext, database, host_upgrade, out};
 use provost_base::limits::{HOST_KEY_BYTES_MAX, HOSTS_MAX};
 use provost_base::{HostRole, Secret};
-use provost_store::{self as store, Database, HostRow, TakenOut};
+use provost_store::{self as store, Database, HostRow, HostState, Hosts, TakenOut};
 use provost_system::HiddenTyping;
 
 /// Most bytes of a line that is typed.
@@ -231,7 +231,7 @@ const DIGITS_MIN: usize = 4;
 /// Returns the host whose id has this beginning.
 pub(super) fn named(here: &RepoContext, database: &Database, begins: &str) -> Result<HostRow, CliError> {
     let hosts = store::hosts(&here.places.state, database)?;
-    let mut found = hosts.into_iter().filter(|it| it.daemon.host.to_string().starts_with(begins));
+    let mut found = hosts.rows.into_iter().filter(|it| it.daemon.host.to_string().starts_with(begins));
     match (found.next(), found.next()) {
         (Some(it), None) if begins.len() >= DIGITS_MIN => Ok(it),
         _ => Err(CliError::of(format!("no one host's id begins with {begins:?}"))
@@ -289,15 +289,42 @@ fn take_out(here: &RepoContext, begins: &str, how: TakenOut) -> Result<u8, CliEr
 }
 
 fn list(here: &RepoContext) -> Result<u8, CliError> {
-    let hosts = store::hosts(&here.places.state, &shared(here)?)?;
+    let Hosts { rows: hosts, note } = store::hosts(&here.places.state, &shared(here)?)?;
     if here.json {
-        out::json(&json!({ "hosts": hosts.iter().map(row_json).collect::<Vec<_>>() }))?;
+        out::json(&json!({ "hosts": hosts.iter().map(row_json).collect::<Vec<_>>(), "note": note }))?;
         return Ok(DONE);
     }
     let head = ["ID", "MACHINE", "ROLE", "STATE", "LAST SEEN", "BEHIND", "KEY", "VERSION"].map(str::to_owned);
     let rows: Vec<[String; 8]> = std::iter::once(head).chain(hosts.iter().map(row)).collect();
     out::text_as_is(&out::table(&rows))?;
+    tell_doubts(&hosts, note.as_deref());
     Ok(DONE)
+}
+
+/// Names the rows of the table of hosts that do not count, and why the journal cannot be asked.
+pub(super) fn tell_doubts(hosts: &[HostRow], note: Option<&str>) {
+    hosts.iter().filter_map(doubt).for_each(out::note);
+    if let Some(note) = note {
+        out::note(format!(
+            "the journal does not say which hosts were removed ({note}), so the list says what this machine knew before"
+        ));
+    }
+}
+
+/// Returns the sentence about a row of the table of hosts that does not count, with the next step.
+fn doubt(it: &HostRow) -> Option<String> {
+    let (claimed, state, id) = (it.claimed?.as_str(), it.state.as_str(), it.daemon.host.short());
+    let row = format!("the table `provost.host` calls {} ({id}) {claimed}", it.name);
+    Some(match it.state {
+        HostState::Removed => format!(
+            "{row}, and the signed journal says that it was removed, so it stays {state}: look which logins of the database there are, and \
+             take away that of this machine"
+        ),
+        _ => format!(
+            "{row}, and no host that may say so has signed that, so it counts as {state}: look which logins of the database there are; \
+             provost host remove {id} takes the machine out"
+        ),
+    })
 }
 
 /// Returns the state of a host, in a word for people.
@@ -322,7 +349,7 @@ fn row(it: &HostRow) -> [String; 8] {
 pub(super) fn row_json(it: &HostRow) -> serde_json::Value {
     json!({
         "host": it.daemon.host.to_string(), "incarnation": it.daemon.incarnation, "machine": it.name, "role": it.role.as_str(), "state": state(it),
-        "silent_ms": it.silent_ms, "behind": it.behind, "key": it.key, "version": it.version,
+        "claimed": it.claimed.map(HostState::as_str), "silent_ms": it.silent_ms, "behind": it.behind, "key": it.key, "version": it.version,
         "formats": it.formats, "here": it.is_here,
     })
 }

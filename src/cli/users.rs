@@ -4,11 +4,11 @@ use clap::{Args, Subcommand};
 use serde_json::json;
 
 use super::cli_error::DONE;
-use super::hosts::{named, shared};
+use super::hosts::{named, shared, tell_doubts};
 use super::repo_context::wait_for;
 use super::{CliError, RepoContext, out};
 use provost_api::wire;
-use provost_store::{self as store, HostRow, HostState};
+use provost_store::{self as store, HostRow, HostState, Hosts};
 
 /// `provost user`.
 #[derive(Subcommand, Debug)]
@@ -92,7 +92,10 @@ fn set(here: &RepoContext, host: &str, name: Option<&str>, role: Option<&str>) -
 }
 
 fn list(here: &RepoContext) -> Result<u8, CliError> {
-    let hosts = store::hosts(&here.places.state, &shared(here)?)?;
+    let Hosts { rows: hosts, note } = store::hosts(&here.places.state, &shared(here)?)?;
+    if !here.json {
+        tell_doubts(&hosts, note.as_deref());
+    }
     let listed = users(here)?;
     let takes_part = |it: &&HostRow| !matches!(it.state, HostState::Removing | HostState::Removed);
     let rows: Vec<(HostRow, Option<wire::User>)> = hosts

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 
-use super::{Anchor, DATABASE, HostRow, Joined, StoreError, TakenOut, Upgraded, files};
+use super::{Anchor, DATABASE, Hosts, Joined, StoreError, TakenOut, Upgraded, files};
 use provost_base::{EventSeq, HostId, Secret, Timestamp};
 
 /// The file in which the state folder remembers the database with its state.
@@ -257,11 +257,12 @@ pub fn protection(of: &Database) -> Result<Protection, StoreError> {
     in_database::protection(of)
 }
 
-/// Returns all hosts of the repository, removed ones last; the host of this state folder is marked.
+/// Returns all hosts of the repository, removed ones last; the host of this state folder is marked. A state that only the table of hosts has, which
+/// each login can write, does not count: the host has it as `claimed`.
 ///
 /// # Errors
 /// If the database does not answer, or its tables have a version that is not known here.
-pub fn hosts(dir: &Path, of: &Database) -> Result<Vec<HostRow>, StoreError> {
+pub fn hosts(dir: &Path, of: &Database) -> Result<Hosts, StoreError> {
     in_database::hosts(dir, of)
 }
 
@@ -336,7 +337,7 @@ pub(super) mod in_database {
     use std::collections::BTreeSet;
 
     use super::{Database, Loss, Migrated, Moved, Protection, Site};
-    use crate::{HostRow, Joined, Options, Reader, Store, StoreError, TakenOut, Upgraded};
+    use crate::{Hosts, Joined, Options, Reader, Store, StoreError, TakenOut, Upgraded};
     use provost_base::{HostId, TaskId};
 
     type Signed = (Vec<u8>, Vec<u8>);
@@ -385,7 +386,7 @@ pub(super) mod in_database {
         refused()
     }
 
-    pub(super) fn hosts(_: &Path, _: &Database) -> Result<Vec<HostRow>, StoreError> {
+    pub(super) fn hosts(_: &Path, _: &Database) -> Result<Hosts, StoreError> {
         refused()
     }
 

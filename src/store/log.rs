@@ -149,7 +149,7 @@ impl Key {
                 _ if event.seq != head.seq.next() => Some("an event before it is missing"),
                 Some(body) if Digest::of(body.as_bytes()) != event.hash => Some("its text was changed"),
                 _ if self.link(&head.mac, event) != event.mac => Some("it is not the event that was written"),
-                // The log is cut long before events are pruned; what an entry does is checked by its events.
+                // What an entry does is checked by its events. A daemon that was asleep while they were pruned reads the rows instead.
                 None => Some("its text was taken away before all hosts had read it"),
                 Some(_) => None,
             };

@@ -70,7 +70,8 @@ pub use letters::{Letters, StoredPost};
 pub use log::{ENTRY_FORMAT, ENTRY_FORMAT_OLDEST, SealedEntry};
 pub use search::{Found, Hit, HitKind, SearchError, SearchQuery, SearchWords};
 pub use shared::{
-    Begun, Behind, CommitError, Head, HostBeat, HostRow, HostState, Joined, ServerAt, TakenOut, Upgraded,
+    Begun, Behind, CommitError, Head, HostBeat, HostRow, HostState, Hosts, Joined, ServerAt, TakenOut,
+    Upgraded,
 };
 pub use shared_artifacts::SharedArtifacts;
 pub use sqlite::{ForeignEvent, Restore, Restored, SqliteStore, backup, foreign_events, restore};

@@ -121,6 +121,17 @@ pub struct Upgraded {
     pub behind: Vec<HostRow>,
     /// Hosts that can read it, and have another release than this one.
     pub others: Vec<HostRow>,
+    /// Hosts of whose state the table of hosts says what does not count.
+    pub doubted: Vec<HostRow>,
+}
+
+/// The hosts of a repository, for lists.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Hosts {
+    /// The hosts, removed ones last.
+    pub rows: Vec<HostRow>,
+    /// Why the journal does not say which hosts were removed; the states are then those that this folder knew before.
+    pub note: Option<Box<str>>,
 }
 
 /// A host, for lists.
@@ -132,8 +143,10 @@ pub struct HostRow {
     pub name: String,
     /// The version of its Provost.
     pub version: String,
-    /// The state of its membership.
+    /// The state of its membership that counts.
     pub state: HostState,
+    /// The state in the table of hosts, if that one does not count: each login can write it, and no host that may say so has signed it.
+    pub claimed: Option<HostState>,
     /// Whether it is down because its daemon was stopped in order.
     pub is_stopped: bool,
     /// The time since its last sign of life, in milliseconds, by the database's clock.

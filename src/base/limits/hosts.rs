@@ -77,3 +77,7 @@ pub const RUNS_CUT_OFF_MS: u64 = HOST_TTL_MS / 3 * 2;
 
 /// The time without news from a shared store after which a daemon marks its display as old, in milliseconds.
 pub const STALE_AFTER_MS: u64 = 2_000;
+
+/// The time for which no login of a shared database can take the text of an event away, in milliseconds: `provost.prune_events` in the tables'
+/// third version has the same number. A daemon that looks at the log every few seconds has read the event long before.
+pub const EVENT_TEXTS_STAY_MS: u64 = 3_600_000;

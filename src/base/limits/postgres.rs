@@ -41,3 +41,6 @@ pub const HOST_TCP_WAIT_S: u64 = 3;
 
 /// The number of rows that are read at a time.
 pub const POSTGRES_PAGE_ROWS: i64 = 2_000;
+
+/// The most bytes of log entries, and of events, that a host reads at a time. An entry has no more: a batch that would have is refused.
+pub const POSTGRES_PAGE_BYTES_MAX: i64 = 256 << 20;

@@ -58,7 +58,10 @@ impl PostgresStore {
     }
 
     /// Returns the entry with an event.
-    fn entry_of(&mut self, seq: EventSeq) -> Result<EntryNo, StoreError> {
+    ///
+    /// # Errors
+    /// If the database does not answer.
+    pub(super) fn entry_of(&mut self, seq: EventSeq) -> Result<EntryNo, StoreError> {
         let sql = "select n from provost.signature where repo = $1 and event >= $2 order by event limit 1";
         let rows = self.session.rows(Step::new(sql).with(self.repo).with(int(seq.0)?))?;
         let n = rows.first().map(|it| it.try_get(0)).transpose().map_err(unreadable)?;

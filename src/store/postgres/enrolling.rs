@@ -28,7 +28,7 @@ const INVITED: &str = "invited";
 type Removed = BTreeMap<HostId, At>;
 
 /// Rows of `gone`, which earlier daemons have added, count for nothing: a host with a login could say there what never happened.
-const ROWS: &str = "select k.host, k.what, k.body, k.n, k.event, coalesce(h.name, ''),
+const ROWS: &str = "select left(k.host, 64), k.what, k.body, k.n, k.event, coalesce(left(h.name, 200), ''),
         exists (select from provost.host_before b where b.repo = k.repo and b.host = k.host),
         (select min(s.event) from provost.signature s join provost.event e on e.repo = s.repo and e.seq = s.event
             where s.repo = k.repo and s.host = k.host and e.seq > $2 and e.body is not null and e.body::json ->> 'host' = s.host)
@@ -122,6 +122,17 @@ fn is_sealed(key: &Key, it: &Told, enrolled: Option<&Enrolled>) -> Result<bool, 
     Ok(sealed.seal == seal(key, it.host, &it.what, it.at, enrolled)?)
 }
 
+/// The server's error about a text that is no JSON names no row.
+fn named(err: StoreError) -> StoreError {
+    match err {
+        StoreError::Database(says) if says.contains("(22P02)") => StoreError::damaged(format!(
+            "the text of an event in the table `provost.event` is no JSON ({says}): `provost journal verify` names the event; have the database's \
+             administrator put it back from a copy of the database, or take it out if no host has written it"
+        )),
+        err => err,
+    }
+}
+
 /// Where the first host was enrolled.
 pub(super) fn first_of(rows: &[Told]) -> Option<At> {
     rows.iter().filter(|it| matches!(&*it.what, FIRST | BEFORE)).map(|it| it.at).min_by_key(|it| it.event)
@@ -154,11 +165,15 @@ impl PostgresStore {
         }
         keys.begin(at, &rows);
         let is_enrolled = rows.iter().any(|it| it.host == host);
-        let is_out = told.is_some_and(|(state, request)| match is_enrolled {
-            true => keys.counted(host, state, request.as_deref()) == HostState::Removing,
-            false => matches!(state, HostState::Removing | HostState::Removed),
-        });
-        if is_out {
+        // A host from before there were keys has no key until its first start after that, and its removal is in the journal, too.
+        let took_part_before = !is_enrolled && was_before(session, repo, host)?;
+        let is_out =
+            told.is_some_and(|(state, request)| match keys.counted(host, state, request.as_deref()) {
+                HostState::Removing => true,
+                HostState::Removed => !is_enrolled && !took_part_before,
+                _ => false,
+            });
+        if is_out || keys.removed.contains(&host) {
             return Err(StoreError::Database(REMOVED.into()));
         }
         if is_enrolled {
@@ -191,6 +206,15 @@ impl PostgresStore {
     }
 }
 
+/// Checks whether a host took part before there were keys. No login writes that table.
+///
+/// # Errors
+/// When the database does not answer.
+pub(super) fn was_before(session: &mut Session, repo: i32, host: HostId) -> Result<bool, StoreError> {
+    let sql = "select 1 from provost.host_before where repo = $1 and host = $2";
+    Ok(!session.rows(Step::new(sql).with(repo).with(host.to_string()))?.is_empty())
+}
+
 impl HostKeys {
     /// Takes over what the database says of hosts that are not known, as far as it is vouched for, and from the journal which hosts were removed.
     ///
@@ -213,7 +237,7 @@ impl HostKeys {
             ));
         }
         let step = Step::new(ROWS).with(repo).with(int(self.known.checked.event.0)?);
-        let rows = session.rows(step)?;
+        let rows = session.rows(step).map_err(named)?;
         let mut rows =
             rows.iter().filter_map(|it| Told::read(it).transpose()).collect::<Result<Vec<_>, _>>()?;
         for it in &rows {
@@ -224,7 +248,7 @@ impl HostKeys {
         rows.sort_by_key(|it| (it.what == INVITED, it.what != FIRST, signed(it), it.at.event, it.host));
         self.learn_roles(key, &rows)?;
         let begin = self.known.from.or_else(|| first_of(&rows)).unwrap_or_default();
-        let removals = removals(session, repo, self.known.checked.event.max(begin.event))?;
+        let removals = removals(session, repo, self.known.checked.event.max(begin.event)).map_err(named)?;
         self.learn_members(key, &rows, &removals)?;
         Ok(rows)
     }
@@ -254,7 +278,10 @@ impl HostKeys {
                 gone.entry(host).or_insert(at);
             }
         }
-        self.admit_all(key, rows, (before, &gone))
+        self.admit_all(key, rows, (before, &gone))?;
+        // A host of this folder that has no key yet is not among the known ones.
+        self.removed.extend(gone.into_keys());
+        Ok(())
     }
 
     /// Begins with the hosts that were known, and adds those for which such a host, or one that was added, vouches.

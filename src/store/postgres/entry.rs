@@ -3,6 +3,7 @@
 use serde::Deserialize;
 use tokio_postgres::Row;
 
+use super::bounds::in_row;
 use super::session::Step;
 use super::start::mac_of;
 use super::unreadable;
@@ -10,11 +11,6 @@ use crate::codec::{int, nat, parse};
 use crate::host_keys::Signature;
 use crate::{SealedEntry, StoreError};
 use provost_base::{DaemonId, EntryNo, EventSeq, Timestamp};
-
-/// The columns of an entry.
-pub(super) const ENTRIES: &str =
-    "select n, host, inc, own_n, at, format, body, mac, sig from provost.entry where repo =
-    $1 and n > $2 order by n limit $3";
 
 /// Returns the statement that writes an entry, with its host's signature.
 ///
@@ -48,8 +44,13 @@ pub(super) fn signature(row: &Row) -> Result<Option<&[u8]>, StoreError> {
 /// Reads an entry from its columns.
 ///
 /// # Errors
-/// [`StoreError::Damaged`] if it cannot be read.
+/// [`StoreError::Damaged`] if it cannot be read, with its number.
 pub(super) fn read(row: &Row) -> Result<SealedEntry, StoreError> {
+    let n: i64 = row.try_get(0).map_err(unreadable)?;
+    in_row("entry", n, || columns(row))
+}
+
+fn columns(row: &Row) -> Result<SealedEntry, StoreError> {
     let number = |at: usize| -> Result<u64, StoreError> { nat(row.try_get(at).map_err(unreadable)?) };
     let host: &str = row.try_get(1).map_err(unreadable)?;
     let format: i32 = row.try_get(5).map_err(unreadable)?;
@@ -74,5 +75,5 @@ pub(super) fn events_of(it: &SealedEntry) -> Result<Vec<EventSeq>, StoreError> {
         #[serde(default)]
         events: Vec<EventSeq>,
     }
-    Ok(parse::<Body>(&it.body)?.events)
+    in_row("entry", it.n, || Ok(parse::<Body>(&it.body)?.events))
 }

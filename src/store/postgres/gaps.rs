@@ -24,7 +24,7 @@ struct Body {
 /// # Errors
 /// If the database does not answer.
 pub(super) fn gaps(session: &mut Session, repo: i32) -> Result<Vec<Gap>, StoreError> {
-    let sql = "select id, body from provost.meta where repo = $1 and id like 'gap:%'";
+    let sql = "select left(id, 64), left(body, 1024) from provost.meta where repo = $1 and id like 'gap:%'";
     let rows = session.rows(Step::new(sql).with(repo))?;
     let mut found = Vec::with_capacity(rows.len());
     for row in &rows {

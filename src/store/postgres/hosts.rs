@@ -3,59 +3,98 @@
 use std::path::Path;
 
 use super::address;
+use super::bounds::in_row;
 use super::remembered::Remembered;
 use super::roots;
 use super::schema;
 use super::session::{Place, Purpose, Session, Step};
+use super::signing::HostKeys;
 use super::{enrolling, taken_out, unreadable};
 use crate::codec::{nat, parse};
 use crate::database::IN_DATABASE;
 use crate::journal::Key;
 use crate::key_file::open_key;
-use crate::{Database, HostRow, HostState, Joined, StoreError, TakenOut, files};
+use crate::{Database, HostRow, HostState, Hosts, Joined, StoreError, TakenOut, files};
 use provost_base::limits::HOSTS_MAX;
 use provost_base::{HostId, visible_name};
 use provost_domain::{Event, HOST_REMOVED};
 
-const HOSTS: &str = "select h.id, h.inc, h.name, h.version, h.state, h.clean,
+const HOSTS: &str = "select left(h.id, 64), h.inc, left(h.name, 200), left(h.version, 200), left(h.state, 64), h.clean,
         (extract(epoch from clock_timestamp() - h.beat) * 1000)::bigint, greatest(r.n - h.head, 0), lower(h.formats), upper(h.formats) - 1,
-        (select body from provost.host_key k where k.repo = h.repo and k.host = h.id and k.what <> 'gone')
-    from provost.host h join provost.repo r on r.id = h.repo where r.name = $1 order by h.state = 'removed', h.name, h.id";
+        (select body from provost.host_key k where k.repo = h.repo and k.host = h.id and k.what <> 'gone' and length(k.body) <= 8192),
+        (select m.body from provost.meta m where m.repo = h.repo and m.id = 'out:' || h.id and length(m.body) <= 1024), r.id
+    from provost.host h join provost.repo r on r.id = h.repo where r.name = $1 order by h.name, h.id";
 
 /// The most characters of a machine's name or release that are shown.
 pub(super) const MACHINE_SIGNS_MAX: usize = 80;
+
+/// A row of the table of hosts, which each login can write.
+struct Told {
+    row: HostRow,
+    /// What stands there for a request that the host is taken out.
+    request: Option<String>,
+    repo: i32,
+}
 
 /// All hosts of the repository, removed ones last.
 ///
 /// # Errors
 /// When the database does not answer.
-pub(crate) fn hosts(dir: &Path, database: &Database) -> Result<Vec<HostRow>, StoreError> {
+pub(crate) fn hosts(dir: &Path, database: &Database) -> Result<Hosts, StoreError> {
     let mut session = Session::new(address::servers(database, "provost/hosts")?, Purpose::Read)?;
     session.connect(&Place::default())?;
     schema::check(&mut session)?;
-    all_rows(&mut session, dir, database)
+    let mut rows = rows(&mut session, &database.name)?;
+    let note = match judge(&mut session, dir, &database.name, &mut rows) {
+        Ok(()) => None,
+        // People need the list then: with what this folder knows.
+        Err(err @ StoreError::BrokenLog { .. }) => Some(err.to_string().into()),
+        Err(err) => return Err(err),
+    };
+    Ok(Hosts { rows: in_order(rows), note })
 }
 
-/// The same over a session that is there.
+/// The same over a session that is there, for a decision by them.
 ///
 /// # Errors
-/// As for [`hosts`].
+/// As for [`hosts`], and [`StoreError::BrokenLog`] where the journal does not say who was removed.
 pub(super) fn all_rows(
     session: &mut Session,
     dir: &Path,
     database: &Database,
 ) -> Result<Vec<HostRow>, StoreError> {
-    let own = match dir.join(IN_DATABASE).exists() {
-        true => Some(Remembered::of(dir, &database.name)?.host),
-        false => None,
-    };
-    rows(session, &database.name).map(|mut rows| {
-        rows.iter_mut().for_each(|it| it.is_here = Some(it.daemon.host) == own);
-        rows
-    })
+    let mut rows = rows(session, &database.name)?;
+    judge(session, dir, &database.name, &mut rows)?;
+    Ok(in_order(rows))
 }
 
-fn rows(session: &mut Session, name: &str) -> Result<Vec<HostRow>, StoreError> {
+/// Gives each host the state that counts: of a removal only the journal's signed event does, and of a request only that of a host that may say so.
+/// The rows alone are all that a folder has which takes no part yet.
+fn judge(session: &mut Session, dir: &Path, name: &str, rows: &mut [Told]) -> Result<(), StoreError> {
+    let (Some(first), true) = (rows.first(), dir.join(IN_DATABASE).exists()) else { return Ok(()) };
+    let (own, repo) = (Remembered::of(dir, name)?.host, first.repo);
+    rows.iter_mut().for_each(|it| it.row.is_here = it.row.daemon.host == own);
+    let Some(secret) = files::journal_key(dir)? else { return Ok(()) };
+    let key = Key::new(&secret);
+    let mut keys = HostKeys::of(dir, name, own, &key)?;
+    let learned = keys.learn(session, repo, &key);
+    for Told { row, request, .. } in rows {
+        let told = row.state;
+        row.state = keys.counted(row.daemon.host, told, request.as_deref());
+        row.claimed = (row.state != told).then_some(told);
+        row.is_stopped &= row.claimed.is_none();
+    }
+    learned.map(drop)
+}
+
+fn in_order(rows: Vec<Told>) -> Vec<HostRow> {
+    let mut rows: Vec<HostRow> = rows.into_iter().map(|it| it.row).collect();
+    // Those of one kind stay in the order of their names.
+    rows.sort_by_key(|it| it.state == HostState::Removed);
+    rows
+}
+
+fn rows(session: &mut Session, name: &str) -> Result<Vec<Told>, StoreError> {
     let rows = session.rows(Step::new(HOSTS).with(name.to_owned()))?;
     let row = |row: &tokio_postgres::Row| {
         let text = |at: usize| row.try_get::<_, String>(at).map_err(unreadable);
@@ -68,7 +107,7 @@ fn rows(session: &mut Session, name: &str) -> Result<Vec<HostRow>, StoreError> {
         let clean: bool = row.try_get(5).map_err(unreadable)?;
         let state = HostState::parse(&text(4)?)?;
         let (key, role) = enrolling::shown(row.try_get(10).map_err(unreadable)?).unzip();
-        Ok(HostRow {
+        let listed = HostRow {
             daemon: provost_base::DaemonId {
                 host: text(0)?.parse().map_err(StoreError::damaged)?,
                 incarnation: nat(number(1)?)?,
@@ -76,6 +115,7 @@ fn rows(session: &mut Session, name: &str) -> Result<Vec<HostRow>, StoreError> {
             name: shown(2)?,
             version: shown(3)?,
             state,
+            claimed: None,
             is_stopped: state == HostState::Down && clean,
             silent_ms: nat(number(6)?.max(0))?,
             behind: nat(number(7)?)?,
@@ -83,9 +123,15 @@ fn rows(session: &mut Session, name: &str) -> Result<Vec<HostRow>, StoreError> {
             key,
             role: role.unwrap_or_default(),
             is_here: false,
-        })
+        };
+        let request = row.try_get(11).map_err(unreadable)?;
+        Ok(Told { row: listed, request, repo: row.try_get(12).map_err(unreadable)? })
     };
-    rows.iter().map(row).collect()
+    let named = |it: &tokio_postgres::Row| {
+        let id: &str = it.try_get(0).map_err(unreadable)?;
+        in_row("host", id, || row(it))
+    };
+    rows.iter().map(named).collect()
 }
 
 /// Takes a host out: at once, or after its last run. The daemons that take part carry it out in their next turns.
@@ -110,7 +156,7 @@ pub(crate) fn take_out(
         .first()
         .ok_or_else(|| refused(format!("the database has no repository {:?}", database.name)))?;
     let repo: i32 = row.try_get(0).map_err(unreadable)?;
-    let hosts = rows(&mut session, &database.name)?;
+    let hosts = in_order(rows(&mut session, &database.name)?);
     let it = hosts.iter().find(|it| it.daemon.host == host);
     let it = it.ok_or_else(|| refused(format!("{:?} has no host {host}", database.name)))?;
     let takes_part = |it: &&HostRow| matches!(it.state, HostState::Live | HostState::Draining);
@@ -147,7 +193,7 @@ pub(crate) fn take_out(
 /// Checks whether a host that the table calls removed is: the journal says so, or it was removed before hosts had keys. Each login can write that
 /// word, that of a host which people want to remove as well.
 fn is_out(session: &mut Session, repo: i32, it: &HostRow) -> Result<bool, StoreError> {
-    if it.key.is_none() {
+    if it.key.is_none() && !enrolling::was_before(session, repo, it.daemon.host)? {
         return Ok(true);
     }
     let sql = "select body from provost.event where repo = $1 and kind = $2 and body is not null";
@@ -196,7 +242,7 @@ pub(crate) fn join(dir: &Path, database: &Database, text: &str, code: &str) -> R
     }
     let theirs: Option<&str> = row.try_get(1).map_err(unreadable)?;
     roots::must_share_one(&database.name, &database.roots.find(), theirs)?;
-    let hosts = rows(&mut session, &database.name)?;
+    let hosts = in_order(rows(&mut session, &database.name)?);
     if hosts.iter().filter(|it| it.state != HostState::Removed).count() >= HOSTS_MAX {
         return Err(refused(format!("{:?} has {HOSTS_MAX} hosts already", database.name)));
     }

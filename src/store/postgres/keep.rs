@@ -6,7 +6,7 @@ use super::session::Step;
 use super::{PostgresStore, Stage, Written, posts, search, sums, unreadable, write};
 use crate::codec::{before, int, nat};
 use crate::{Behind, Pruned, Retention, StoreError};
-use provost_base::limits::{LONG_STATEMENT_MS_MAX, USAGE_DAYS_KEPT};
+use provost_base::limits::{EVENT_TEXTS_STAY_MS, LONG_STATEMENT_MS_MAX, USAGE_DAYS_KEPT};
 use provost_base::{EventSeq, Timestamp};
 use provost_domain::BEAT;
 
@@ -29,6 +29,8 @@ impl PostgresStore {
         most: u32,
     ) -> Result<Pruned, StoreError> {
         self.in_a_turn(|store, next| {
+            // The daemons' time never goes back, and each login can set it ahead in the repository's row; no history is removed early by that.
+            let now = store.looked.map_or(now, |clock| now.min(clock));
             let from = next.pruned_to;
             let tasks = store.prune_tasks(before(now, keep.tasks), keep.tasks_most, most)?;
             let events = store.prune_events(before(now, keep.events), most, &mut next.pruned_to)?;
@@ -174,21 +176,31 @@ impl PostgresStore {
         Ok(number)
     }
 
-    /// Removes the bodies of events from before `cutoff`, strictly in order, so that one number says how far.
+    /// Removes the bodies of events from before `cutoff`, strictly in order, so that one number says how far. The number ends before the first
+    /// event whose text the database does not take away yet; beyond it, that text would stay for ever.
     fn prune_events(
         &mut self,
         cutoff: Timestamp,
         most: u32,
         pruned_to: &mut EventSeq,
     ) -> Result<u32, StoreError> {
-        let sql = "select seq, at from provost.event where repo = $1 and seq > $2 order by seq limit $3";
+        let sql = "select seq, at, (extract(epoch from clock_timestamp()) * 1000)::bigint from provost.event
+            where repo = $1 and seq > $2 order by seq limit $3";
         let from = *pruned_to;
         let rows =
             self.session.rows(Step::new(sql).with(self.repo).with(int(from.0)?).with(i64::from(most)))?;
         for row in &rows {
-            let (seq, at): (i64, i64) =
-                (row.try_get(0).map_err(unreadable)?, row.try_get(1).map_err(unreadable)?);
-            if at >= cutoff.0 {
+            let number = |at: usize| row.try_get::<_, i64>(at).map_err(unreadable);
+            let (seq, at, clock) = (number(0)?, Timestamp(number(1)?), Timestamp(number(2)?));
+            if at >= cutoff {
+                break;
+            }
+            // Only the server's own clock counts there, and the daemons' time never goes back.
+            if clock.since_ms(at) <= EVENT_TEXTS_STAY_MS {
+                tracing::warn!(
+                    event = seq,
+                    "texts of old events stay until the database's clock, which was set back, has passed them by an hour"
+                );
                 break;
             }
             *pruned_to = EventSeq(nat(seq)?);

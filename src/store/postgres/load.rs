@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde::de::DeserializeOwned;
 use tokio_postgres::Row;
 
+use super::bounds::{self, in_row};
 use super::gaps::gaps;
 use super::posts;
 use super::session::{Session, Step};
@@ -72,8 +73,7 @@ impl Tables {
     ) -> Result<(), StoreError> {
         for row in self.0.get(table).into_iter().flatten() {
             let body: &str = row.try_get(1).map_err(unreadable)?;
-            let unfit = |err| StoreError::damaged(format!("a row of table `{table}` cannot be read: {err}"));
-            take(serde_json::from_str(body).map_err(unfit)?);
+            take(in_row(table, key_of(row), || parse(body))?);
         }
         Ok(())
     }
@@ -81,7 +81,7 @@ impl Tables {
     /// Returns the rows of a table whose keys are numbers.
     fn numbered<'a>(&'a self, table: &str) -> Result<Vec<(u64, &'a str)>, StoreError> {
         let row = |row: &'a Row| {
-            let id = nat(row.try_get(0).map_err(unreadable)?)?;
+            let id = in_row(table, key_of(row), || nat(row.try_get(0).map_err(unreadable)?))?;
             Ok((id, row.try_get(1).map_err(unreadable)?))
         };
         self.0.get(table).into_iter().flatten().map(row).collect()
@@ -147,7 +147,17 @@ pub(super) fn live(
 /// The statement for owed effects, with the daemons that owe them.
 const OWED: &str = "select id, body, started, host, inc from provost.effect where repo = $1 order by id";
 
+/// Returns the key of a row, which is a text or a number, for an error.
+fn key_of(row: &Row) -> String {
+    let number = || row.try_get::<_, i64>(0).map(|it| it.to_string());
+    row.try_get::<_, String>(0).or_else(|_| number()).unwrap_or_default()
+}
+
 fn owed_of(row: &Row) -> Result<Owed, StoreError> {
+    in_row("effect", key_of(row), || owed_columns(row))
+}
+
+fn owed_columns(row: &Row) -> Result<Owed, StoreError> {
     let host: &str = row.try_get(3).map_err(unreadable)?;
     let incarnation = nat(row.try_get(4).map_err(unreadable)?)?;
     Ok(Owed {
@@ -199,7 +209,7 @@ fn rows(tables: &Tables, state: &mut State) -> Result<(), StoreError> {
     it.each("job", |it| state.apply(&JobChange::Put(Arc::new(it)).into()))?;
     // These come after the mail.
     for (id, body) in it.numbered("carried")? {
-        let (agent, by): (AgentId, DaemonId) = parse(body)?;
+        let (agent, by): (AgentId, DaemonId) = in_row("carried", id, || parse(body))?;
         state.apply(&Change::CarryMail(agent, MailSeq(id), Some(by)));
     }
     Ok(())
@@ -225,24 +235,34 @@ pub(super) struct Head {
     pub(super) checkpoint: EventSeq,
     /// The time by the database's clock, and never before the newest one that was given.
     pub(super) now: Timestamp,
+    /// The time by the server's own clock alone.
+    pub(super) clock: Timestamp,
 }
 
 /// The columns of [`Head`], read by a statement of its own after the one that waits for the row, so that its
 /// snapshot and its clock are from after the wait.
-pub(super) const HEAD: &str = "select n, mac, event, event_mac, pruned_to, system, timeline, counters::text,
+pub(super) const HEAD: &str =
+    "select n, substr(mac, 1, 33), event, substr(event_mac, 1, 33), pruned_to, left(system, 64), timeline,
+    left(counters::text, 8192),
     finished, searched_to, format,
     greatest(at, (extract(epoch from clock_timestamp()) * 1000)::bigint),
     coalesce((select max(seq) from provost.checkpoint where repo = $1), 0),
-    (select version from provost.schema) from provost.repo where id = $1";
+    (select version from provost.schema), (extract(epoch from clock_timestamp()) * 1000)::bigint, id
+    from provost.repo where id = $1";
 
 impl Head {
     /// # Errors
     /// [`StoreError::Damaged`] if it cannot be read.
     pub(super) fn read(row: &Row) -> Result<Self, StoreError> {
+        let id: i32 = row.try_get(15).map_err(unreadable)?;
+        in_row("repo", id, || Self::columns(row))
+    }
+
+    fn columns(row: &Row) -> Result<Self, StoreError> {
         let number = |at: usize| -> Result<u64, StoreError> { nat(row.try_get(at).map_err(unreadable)?) };
         Ok(Self {
             n: row.try_get(0).map_err(unreadable)?,
-            mac: row.try_get(1).map_err(unreadable)?,
+            mac: digest(row, 1)?.as_bytes().to_vec(),
             event: Anchor { seq: EventSeq(number(2)?), mac: digest(row, 3)? },
             pruned_to: EventSeq(number(4)?),
             system: row.try_get(5).map_err(unreadable)?,
@@ -254,6 +274,7 @@ impl Head {
             now: Timestamp(row.try_get(11).map_err(unreadable)?),
             checkpoint: EventSeq(number(12)?),
             tables: row.try_get(13).map_err(unreadable)?,
+            clock: Timestamp(row.try_get(14).map_err(unreadable)?),
         })
     }
 }
@@ -263,12 +284,16 @@ pub(super) fn digest(row: &Row, column: usize) -> Result<Digest, StoreError> {
     Ok(Digest::from_bytes(bytes.try_into().map_err(StoreError::damaged)?))
 }
 
-/// The columns of an event.
-pub(super) const EVENT: &str = "select seq, at, kind, actor, task, body, hash, mac from provost.event";
-
+/// Reads an event from its columns.
+///
 /// # Errors
-/// [`StoreError::Damaged`] if it cannot be read.
+/// [`StoreError::Damaged`] if it cannot be read, with its number.
 pub(super) fn event(row: &Row) -> Result<StoredEvent, StoreError> {
+    let seq: i64 = row.try_get(0).map_err(unreadable)?;
+    in_row("event", seq, || event_columns(row))
+}
+
+fn event_columns(row: &Row) -> Result<StoredEvent, StoreError> {
     let task: Option<&str> = row.try_get(4).map_err(unreadable)?;
     Ok(StoredEvent {
         seq: EventSeq(nat(row.try_get(0).map_err(unreadable)?)?),
@@ -292,8 +317,9 @@ pub(super) fn checkpoints(
     last: bool,
 ) -> Result<Vec<Checkpoint>, StoreError> {
     let order = if last { "order by seq desc limit 1" } else { "order by seq" };
-    let sql =
-        format!("select seq, mac, pruned_to, counters, seal from provost.checkpoint where repo = $1 {order}");
+    let sql = format!(
+        "select seq, substr(mac, 1, 33), pruned_to, left(counters, 8192), substr(seal, 1, 33) from provost.checkpoint where repo = $1 {order}"
+    );
     let rows = session.rows(Step::new(sql).with(repo))?;
     let number = |row: &Row, at: usize| row.try_get::<_, i64>(at).ok().and_then(|it| u64::try_from(it).ok());
     let checkpoint = |row: &Row| Checkpoint {
@@ -314,8 +340,9 @@ pub(super) fn event_mac(
     repo: i32,
     seq: EventSeq,
 ) -> Result<Option<Digest>, StoreError> {
-    let step =
-        Step::new("select mac from provost.event where repo = $1 and seq = $2").with(repo).with(int(seq.0)?);
+    let step = Step::new("select substr(mac, 1, 33) from provost.event where repo = $1 and seq = $2")
+        .with(repo)
+        .with(int(seq.0)?);
     Ok(session.rows(step)?.first().and_then(|it| digest(it, 0).ok()))
 }
 
@@ -350,10 +377,9 @@ pub(super) fn walk_seeing(
 ) -> Result<bool, StoreError> {
     // A walk over the whole journal must also see rows with impossible numbers.
     let mut after = if walk.head().seq.0 == 0 { i64::MIN } else { int(walk.head().seq.0)? };
-    let sql = format!("{EVENT} where repo = $1 and seq > $2 order by seq limit $3");
     loop {
         let rows = session.ask_within(
-            &[Step::new(sql.clone()).with(repo).with(after).with(POSTGRES_PAGE_ROWS)],
+            &[bounds::events(repo, (after, i64::MAX), POSTGRES_PAGE_ROWS)],
             Duration::from_millis(LONG_STATEMENT_MS_MAX),
         )?;
         let rows = rows.into_iter().next().unwrap_or_default();
@@ -366,7 +392,7 @@ pub(super) fn walk_seeing(
                 return Ok(false);
             }
         }
-        if (rows.len() as i64) < POSTGRES_PAGE_ROWS {
+        if rows.is_empty() {
             return Ok(true);
         }
     }

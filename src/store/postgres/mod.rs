@@ -15,6 +15,7 @@ mod address;
 mod answers;
 mod artifact_store;
 mod batch;
+mod bounds;
 mod enrolling;
 mod entry;
 mod gaps;
@@ -25,6 +26,7 @@ mod loss;
 mod moving;
 mod posts;
 mod protection;
+mod pruned;
 mod read;
 mod remembered;
 mod roots;
@@ -97,6 +99,8 @@ pub(super) struct PostgresStore {
     written: Written,
     /// The transaction that has the repository's row.
     turn: Option<Turn>,
+    /// When this daemon last had read everything, by the server's own clock.
+    looked: Option<Timestamp>,
     /// When this process made its last checkpoint, and when it last told the database about this host.
     sealed: Option<Instant>,
     beat: Option<Instant>,
@@ -191,6 +195,7 @@ impl PostgresStore {
             clean: true,
             written: Written::default(),
             turn: None,
+            looked: None,
             sealed: None,
             beat: None,
             anchors: options.anchors,

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use tokio_postgres::Row;
 
+use super::bounds::in_row;
 use super::load::{Tables, meta};
 use super::session::{Session, Step};
 use super::unreadable;
@@ -72,17 +73,25 @@ pub(super) fn load(
     })?;
     tables.each("question", |it| apply(PostChange::PutQuestion(it)))?;
     for row in newest {
-        let n = PostSeq(nat(row.try_get(1).map_err(unreadable)?)?);
-        apply(PostChange::Newest(slug(row)?, n));
+        let (slug, n) = in_row("correspondent", key(row), || {
+            Ok((slug(row)?, PostSeq(nat(row.try_get(1).map_err(unreadable)?)?)))
+        })?;
+        apply(PostChange::Newest(slug, n));
     }
     for row in parked {
         let number = |at: usize| -> Result<u64, StoreError> { nat(row.try_get(at).map_err(unreadable)?) };
-        apply(PostChange::Park(slug(row)?, PostSeq(number(1)?), EventSeq(number(2)?)));
+        let park = || Ok(PostChange::Park(slug(row)?, PostSeq(number(1)?), EventSeq(number(2)?)));
+        apply(in_row("parked", key(row), park)?);
     }
     if let Some(from) = tables.meta(LOG_FROM).and_then(|it| it.parse().ok()) {
         apply(PostChange::BeginLog(PostSeq(from)));
     }
     Ok(())
+}
+
+/// Returns the key of a row, for an error.
+fn key(row: &Row) -> &str {
+    row.try_get(0).unwrap_or_default()
 }
 
 fn slug(row: &Row) -> Result<Slug, StoreError> {

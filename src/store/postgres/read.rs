@@ -9,8 +9,9 @@ use std::time::Duration;
 use serde::de::DeserializeOwned;
 
 use super::batch::asked;
+use super::bounds::{self, in_row};
 use super::gaps::gaps;
-use super::load::{self, EVENT, HEAD, Head, checkpoints, event, walk_seeing};
+use super::load::{self, HEAD, Head, checkpoints, event, walk_seeing};
 use super::remembered::Remembered;
 use super::session::{Place, Purpose, Session, Step};
 use super::signing::HostKeys;
@@ -42,13 +43,18 @@ pub(crate) struct PostgresReader {
 /// If the database does not answer, or the row cannot be read.
 pub(super) fn past_task(session: &mut Session, repo: i32, id: &TaskId) -> Result<Option<Task>, StoreError> {
     let sql = "select body from provost.task where repo = $1 and id = $2 and not live";
-    one(session, Step::new(sql).with(repo).with(id.as_str().to_owned()))
+    one(session, ("task", id.as_str()), Step::new(sql).with(repo).with(id.as_str().to_owned()))
 }
 
-fn one<T: DeserializeOwned>(session: &mut Session, step: Step) -> Result<Option<T>, StoreError> {
+/// Reads the body of a row; the error names the row.
+fn one<T: DeserializeOwned>(
+    session: &mut Session,
+    (table, key): (&str, &str),
+    step: Step,
+) -> Result<Option<T>, StoreError> {
     let rows = session.rows(step)?;
     let body = rows.first().map(|it| it.try_get::<_, &str>(0)).transpose().map_err(unreadable)?;
-    body.map(parse).transpose()
+    body.map(|body| in_row(table, key, || parse(body))).transpose()
 }
 
 impl PostgresReader {
@@ -231,7 +237,7 @@ impl Reader for PostgresReader {
             let status = filter.status.map(|it| it.as_str());
             let which = status.map_or("", |_| "and status = $4");
             let sql = format!(
-                "select body, finished_seq from provost.task where repo = $1 and not live and finished_seq < $2 {which}
+                "select body, finished_seq, id from provost.task where repo = $1 and not live and finished_seq < $2 {which}
                  order by finished_seq desc limit $3"
             );
             let (mut tasks, mut bytes) = (Vec::new(), 0_usize);
@@ -245,7 +251,8 @@ impl Reader for PostgresReader {
                     if tasks.len() >= limit || (bytes > bytes_max && !tasks.is_empty()) {
                         return Ok((tasks, true));
                     }
-                    tasks.push(parse(body)?);
+                    let id: &str = row.try_get(2).map_err(unreadable)?;
+                    tasks.push(in_row("task", id, || parse(body))?);
                 }
                 if (rows.len() as i64) < PAGE {
                     return Ok((tasks, false));
@@ -262,11 +269,10 @@ impl Reader for PostgresReader {
         // The cursor is a caller's number; one that is too large for the column finds nothing.
         let after = int(seq.0).unwrap_or(i64::MAX);
         self.read(|session, repo| {
-            let sql = format!("{EVENT} where repo = $1 and seq > $2 order by seq limit $3");
             let (mut events, mut bytes, mut after) = (Vec::<StoredEvent>::new(), 0_usize, after);
             while events.len() < usize::from(limit) {
                 let most = PAGE.min(i64::from(limit) - events.len() as i64);
-                let rows = session.rows(Step::new(sql.clone()).with(repo).with(after).with(most))?;
+                let rows = session.rows(bounds::events(repo, (after, i64::MAX), most))?;
                 for row in &rows {
                     if bytes >= EVENT_PAGE_BYTES_MAX {
                         return Ok(events);
@@ -276,7 +282,7 @@ impl Reader for PostgresReader {
                     bytes = bytes.saturating_add(event.body.as_ref().map_or(0, |body| body.len()));
                     events.push(event);
                 }
-                if (rows.len() as i64) < most {
+                if rows.is_empty() {
                     break;
                 }
             }
@@ -323,14 +329,16 @@ impl Reader for PostgresReader {
             let sql = "select body from provost.job_order where repo = $1 and id = $2";
             let rows = session.rows(Step::new(sql).with(repo).with(id.as_str().to_owned()))?;
             let body = rows.first().map(|it| it.try_get::<_, &str>(0)).transpose().map_err(unreadable)?;
-            body.map(|body| Json::parse(body).map_err(StoreError::damaged)).transpose()
+            let parsed =
+                |body| in_row("job_order", id.as_str(), || Json::parse(body).map_err(StoreError::damaged));
+            body.map(parsed).transpose()
         })
     }
 
     fn job_result(&mut self, id: &JobId) -> Result<Option<JobResult>, StoreError> {
         self.read(|session, repo| {
             let sql = "select body from provost.job_result where repo = $1 and id = $2";
-            one(session, Step::new(sql).with(repo).with(id.as_str().to_owned()))
+            one(session, ("job_result", id.as_str()), Step::new(sql).with(repo).with(id.as_str().to_owned()))
         })
     }
 
@@ -404,7 +412,7 @@ fn timeline(session: &mut Session, repo: i32, query: &TimelineQuery) -> Result<V
         given(" and t.word <> ?", Box::new(BEAT));
     }
     let sql = format!(
-        "select e.seq, e.at, e.kind, e.actor, e.task, e.body, e.hash, e.mac from provost.timeline t
+        "select e.seq, e.at, e.kind, e.actor, e.task, e.body, substr(e.hash, 1, 33), substr(e.mac, 1, 33) from provost.timeline t
          join provost.event e on e.repo = t.repo and e.seq = t.seq
          where t.repo = $1 and e.body is not null {conditions} order by {order} limit $2"
     );

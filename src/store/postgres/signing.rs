@@ -3,13 +3,14 @@
 //! Rows of `host_key` and `signature` are only ever added. The checks rest on the state folder first ([`KnownHosts`]), then on
 //! those of these rows for which a known host vouches, and never on the table of hosts, which each daemon's login can change.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use tokio_postgres::Row;
 
+use super::bounds::{self, in_row};
 use super::enrolling::first_of;
-use super::entry::{self, ENTRIES};
+use super::entry;
 use super::load;
 use super::session::{Session, Step};
 use super::{PostgresStore, unreadable};
@@ -23,16 +24,16 @@ use provost_base::{Digest, EntryNo, EventSeq, HostId};
 use provost_domain::{Change, Event, Gone, HOST_DOWN, HOST_REMOVED, NEVER_WORK, USER_CHANGED};
 
 /// Signatures behind an event, with the links of the events at which they are.
-pub(super) const SIGNED: &str = "select s.event, s.n, s.host, s.mac, s.sig, e.mac from provost.signature s
+pub(super) const SIGNED: &str = "select s.event, s.n, left(s.host, 64), substr(s.mac, 1, 33), substr(s.sig, 1, 65), substr(e.mac, 1, 33) from provost.signature s
     join provost.event e on e.repo = s.repo and e.seq = s.event where s.repo = $1 and s.event > $2 order by s.event limit $3";
 
 /// The first event behind another one that names another host than the one that has signed it.
-pub(super) const MISNAMED: &str = "select e.seq, s.host from provost.event e
+pub(super) const MISNAMED: &str = "select e.seq, left(s.host, 64) from provost.event e
     join lateral (select host from provost.signature where repo = e.repo and event >= e.seq order by event limit 1) s on true
     where e.repo = $1 and e.seq > $2 and e.body is not null and e.body::json ->> 'host' <> s.host order by e.seq limit 1";
 
 /// The first event behind another one that one of these hosts has signed, of one of these kinds; users change by a recorded one.
-const SIGNED_BY: &str = "select e.seq, s.host from provost.event e
+const SIGNED_BY: &str = "select e.seq, left(s.host, 64) from provost.event e
     join lateral (select host from provost.signature where repo = e.repo and event >= e.seq order by event limit 1) s on true
     where e.repo = $1 and e.seq > $2 and s.host = any($3::text[]) and (e.kind = any($4::text[])
         or (e.kind = 'recorded' and e.body is not null and e.body::json -> 'kind' -> 'recorded' ->> 'what' = $5))
@@ -40,7 +41,8 @@ const SIGNED_BY: &str = "select e.seq, s.host from provost.event e
 
 /// The events behind a given event that say that a host was removed, behind the columns of [`SIGNED`] for their signatures. Earlier daemons have
 /// given them the kind of all records.
-const REMOVALS: &str = "select s.event, s.n, s.host, s.mac, s.sig, m.mac, e.seq, e.body
+const REMOVALS: &str = "select s.event, s.n, left(s.host, 64), substr(s.mac, 1, 33), substr(s.sig, 1, 65), substr(m.mac, 1, 33), e.seq,
+        case when octet_length(e.body) <= 1048576 then e.body when e.body is not null then '' end
     from provost.event e
     join lateral (select * from provost.signature where repo = e.repo and event >= e.seq order by event limit 1) s on true
     join provost.event m on m.repo = s.repo and m.seq = s.event
@@ -70,6 +72,11 @@ type Claim<'a> = (HostId, At, Vec<u8>, Option<&'a [u8]>);
 
 impl Signed {
     fn read(row: &Row) -> Result<Self, StoreError> {
+        let event: i64 = row.try_get(0).map_err(unreadable)?;
+        in_row("signature", event, || Self::columns(row))
+    }
+
+    fn columns(row: &Row) -> Result<Self, StoreError> {
         let number = |at: usize| -> Result<u64, StoreError> { nat(row.try_get(at).map_err(unreadable)?) };
         let (event, n) = (EventSeq(number(0)?), EntryNo(number(1)?));
         let host: &str = row.try_get(2).map_err(unreadable)?;
@@ -116,11 +123,11 @@ impl InOrder {
     }
 }
 
-/// The last signature up to an event.
-fn signed_last(session: &mut Session, repo: i32, upto: EventSeq) -> Result<Option<At>, StoreError> {
-    let sql =
-        "select n, event from provost.signature where repo = $1 and event <= $2 order by event desc limit 1";
-    let rows = session.rows(Step::new(sql).with(repo).with(int(upto.0)?))?;
+/// The last signature up to a place that was checked. No row from before that place has a later entry than the place.
+fn signed_last(session: &mut Session, repo: i32, upto: At) -> Result<Option<At>, StoreError> {
+    let sql = "select s.n, s.event from provost.signature s join provost.event e on e.repo = s.repo and e.seq = s.event
+        where s.repo = $1 and s.event <= $2 and s.n between 0 and $3 order by s.event desc limit 1";
+    let rows = session.rows(Step::new(sql).with(repo).with(int(upto.event.0)?).with(int(upto.n.0)?))?;
     let at = |row: &Row| -> Result<At, StoreError> {
         let number = |at: usize| -> Result<u64, StoreError> { nat(row.try_get(at).map_err(unreadable)?) };
         Ok(At { n: EntryNo(number(0)?), event: EventSeq(number(1)?) })
@@ -137,6 +144,8 @@ pub(super) struct HostKeys {
     pub(super) known: KnownHosts,
     /// Names of machines, for sentences.
     pub(super) machines: BTreeMap<HostId, String>,
+    /// The hosts that the journal has removed behind what was checked before, known ones or not.
+    pub(super) removed: BTreeSet<HostId>,
 }
 
 impl HostKeys {
@@ -148,8 +157,9 @@ impl HostKeys {
         let known = KnownHosts::of(dir, name, host)?;
         let own = host_keys::own_key(dir, Some(host))?.map(|it| it.1);
         let known = known.unwrap_or_else(|| KnownHosts { name: name.into(), ..KnownHosts::default() });
-        let (dir, print, machines) = (dir.to_owned(), key.fingerprint(), BTreeMap::new());
-        Ok(Self { dir, host, print, own, known, machines })
+        let (dir, print) = (dir.to_owned(), key.fingerprint());
+        let (machines, removed) = (BTreeMap::new(), BTreeSet::new());
+        Ok(Self { dir, host, print, own, known, machines, removed })
     }
 
     fn named(&self, host: HostId) -> String {
@@ -321,7 +331,7 @@ impl HostKeys {
             );
             return Err(StoreError::BrokenLog { n: signed.at.n, what: what.into() });
         };
-        let event: Event = parse(body)?;
+        let event: Event = in_row("event", seq, || parse(body))?;
         let Some(gone) = event.removed_host().and_then(|it| it.parse().ok()) else { return Ok(None) };
         // The check of all signatures reports a signature that does not hold, and an event that names another host than its signer.
         let is_proved = event.host == signed.host
@@ -375,7 +385,7 @@ impl HostKeys {
         (end, journal): (EntryNo, &JournalHead),
     ) -> Result<(), StoreError> {
         let (from, mut last) = (self.known.checked, self.known.checked.event);
-        let mut order = InOrder { last: signed_last(session, repo, from.event)? };
+        let mut order = InOrder { last: signed_last(session, repo, from)? };
         loop {
             let step = Step::new(SIGNED).with(repo).with(int(last.0)?).with(POSTGRES_PAGE_ROWS);
             let rows = session.rows(step)?;
@@ -441,8 +451,7 @@ impl HostKeys {
     fn check_log(&self, session: &mut Session, repo: i32, from: At) -> Result<(), StoreError> {
         let (mut n, mut seq) = (from.n, Some(from.event));
         loop {
-            let step = Step::new(ENTRIES).with(repo).with(int(n.0)?).with(POSTGRES_PAGE_ROWS);
-            let rows = session.rows(step)?;
+            let rows = session.rows(bounds::entries(repo, int(n.0)?, POSTGRES_PAGE_ROWS))?;
             let mut bare = Vec::new();
             for row in &rows {
                 let sealed = entry::read(row)?;
@@ -466,7 +475,7 @@ impl HostKeys {
                     }
                 }
             }
-            if (rows.len() as i64) < POSTGRES_PAGE_ROWS {
+            if rows.is_empty() {
                 return Ok(());
             }
         }
@@ -488,10 +497,11 @@ fn macs_of(
     if all.is_empty() {
         return Ok(BTreeMap::new());
     }
-    let sql = "select seq, mac from provost.event where repo = $1 and seq = any($2::bigint[])";
+    let sql = "select seq, substr(mac, 1, 33) from provost.event where repo = $1 and seq = any($2::bigint[])";
     let rows = session.rows(Step::new(sql).with(repo).with(all))?;
     let row = |it: &Row| -> Result<(EventSeq, Digest), StoreError> {
-        Ok((EventSeq(nat(it.try_get(0).map_err(unreadable)?)?), load::digest(it, 1)?))
+        let seq = EventSeq(nat(it.try_get(0).map_err(unreadable)?)?);
+        in_row("event", seq, || Ok((seq, load::digest(it, 1)?)))
     };
     rows.iter().map(row).collect()
 }

@@ -5,6 +5,7 @@ use std::cmp::Ordering;
 use std::path::Path;
 use std::time::Instant;
 
+use super::bounds::in_row;
 use super::load::{self, HEAD, Head as Row};
 use super::loss::missing;
 use super::session::{Place, Session, Step};
@@ -107,6 +108,8 @@ impl PostgresStore {
         }
         self.must_have_reached(&row, &head)?;
         let since = self.check_signatures(EntryNo(nat(row.n)?), &head)?;
+        let pruned_to = last.as_ref().map(|it| it.pruned_to).unwrap_or_default();
+        self.must_have_texts(since, pruned_to)?;
         let is_other = row.system != place.system || row.timeline != place.timeline;
         let has_numbers = row.counters != Counters::default();
         let counters =
@@ -120,7 +123,7 @@ impl PostgresStore {
             own_n: self.own_entries()?,
             counters,
             checkpoint: last.map(|it| it.head.seq).unwrap_or_default(),
-            pruned_to: row.pruned_to,
+            pruned_to,
             finished: row.finished,
             indexed_to: row.searched_to,
         };
@@ -131,6 +134,7 @@ impl PostgresStore {
         let until = load::event_time(&mut self.session, self.repo, head.seq)?;
         self.session.ask(&[Step::new("commit")])?;
         self.written = written;
+        self.looked = Some(row.clock);
         Ok(Loaded {
             state,
             owed,
@@ -227,7 +231,7 @@ impl PostgresStore {
 
     /// A new host has to be of the same repository. Returns what the table of hosts says of this one, with the request for it.
     fn must_be_welcome(&mut self) -> Result<Option<(HostState, Option<String>)>, StoreError> {
-        let known = "select state, (select body from provost.meta m
+        let known = "select left(state, 64), (select body from provost.meta m
                 where m.repo = host.repo and m.id = 'out:' || host.id and length(m.body) <= 1024)
             from provost.host where repo = $1 and id = $2";
         let roots = "select roots from provost.repo where id = $1";
@@ -239,7 +243,8 @@ impl PostgresStore {
         ])?;
         let cell = |at: usize| answers.get(at).and_then(|it| it.first());
         let told = |row: &tokio_postgres::Row| -> Result<(HostState, Option<String>), StoreError> {
-            let state = HostState::parse(row.try_get(0).map_err(unreadable)?)?;
+            let state =
+                in_row("host", self.host(), || HostState::parse(row.try_get(0).map_err(unreadable)?))?;
             Ok((state, row.try_get(1).map_err(unreadable)?))
         };
         let told = cell(0).map(told).transpose()?;

@@ -6,21 +6,21 @@ use std::time::{Duration, Instant};
 use tokio_postgres::Row as Line;
 
 use super::batch::Rows;
-use super::entry::{self, ENTRIES};
-use super::load::{self, EVENT, HEAD, Head as Row};
+use super::entry;
+use super::load::{self, HEAD, Head as Row};
 use super::session::{Place, Step, rows};
 use super::signing::HostKeys;
 use super::start::{mac_of, must_be_readable, replaced};
 use super::waker::Waker;
-use super::{PostgresStore, Turn, Written, signing, unreadable, write};
+use super::{PostgresStore, Turn, Written, bounds, signing, unreadable, write};
 use crate::codec::{self, int, nat, text};
 use crate::host_keys::At;
 use crate::marks::As;
-use crate::{Anchor, JournalHead, StoreError};
+use crate::{Anchor, JournalHead, StoreError, StoredEvent};
 use crate::{Begun, Behind, CommitError, Head, HostBeat, HostState};
 use provost_base::limits::{
     CHECKPOINT_EVENTS_MAX, CHECKPOINT_EVERY, CHECKPOINT_PAUSE_MS, COMMIT_MS_MAX, HOST_BEAT_MS,
-    TURN_AGAIN_MS_MAX, TURN_MS_MAX,
+    POSTGRES_PAGE_BYTES_MAX, TURN_AGAIN_MS_MAX, TURN_MS_MAX,
 };
 use provost_base::{DaemonId, EntryNo, EventSeq, HostId, Timestamp};
 use provost_domain::{EventKind, LogEntry, Outbox};
@@ -31,7 +31,7 @@ const BITE: i64 = 2_000;
 const EVENTS_BITE: i64 = 2_000;
 
 const HOSTS: &str =
-    "select id, inc, state, (extract(epoch from beat) * 1000)::bigint, lower(formats), upper(formats) - 1,
+    "select left(id, 64), inc, left(state, 64), (extract(epoch from beat) * 1000)::bigint, lower(formats), upper(formats) - 1,
         (select m.body from provost.meta m where m.repo = host.repo and m.id = 'out:' || host.id and length(m.body) <= 1024)
     from provost.host where repo = $1";
 
@@ -46,6 +46,9 @@ const HEAD_MOVES: &str = "with moved as (
         finished = $8, searched_to = $9, at = greatest(at, $10), system = $13, timeline = $14
         where id = $1 and n = $11 and event = $12 returning 1
     ) select 1 / count(*)::int from moved";
+
+/// Entries whose links hold, and the ends of log and journal with them.
+type Opened = (Vec<LogEntry>, (Head, JournalHead));
 
 /// A batch in the form in which it is sent, with the state after it.
 struct Prepared {
@@ -86,7 +89,7 @@ impl PostgresStore {
             Step::new("begin"),
             Step::new("select 1 from provost.repo where id = $1 for update").with(self.repo),
             Step::new(HEAD).with(self.repo),
-            Step::new(ENTRIES).with(self.repo).with(int(head.n.0)?).with(BITE),
+            bounds::entries(self.repo, int(head.n.0)?, BITE),
             self.events_step()?,
             Step::new(HOSTS).with(self.repo),
         ];
@@ -110,6 +113,9 @@ impl PostgresStore {
             return Err(replaced());
         }
         self.turn.iter_mut().for_each(|it| it.at = at.clone());
+        if !matches!(behind, Behind::TooFar) {
+            self.looked = Some(row.clock);
+        }
         // On another timeline, numbers continue above those that may be lost, and the commit of this turn notes
         // where.
         let moved = row.system != place.system || row.timeline != place.timeline;
@@ -143,14 +149,16 @@ impl PostgresStore {
             own_n: self.written.own_n,
             counters: row.counters,
             checkpoint: row.checkpoint,
-            pruned_to: row.pruned_to,
+            pruned_to: self.pruned_to(row.pruned_to)?,
             finished: row.finished,
             indexed_to: row.searched_to,
         };
         if end.n.0 - head.n.0 > lines.len() as u64 {
             return Ok((Behind::TooFar, at));
         }
-        let (entries, ends) = self.entries_after(head, row.event, (lines, events))?;
+        let Some((entries, ends)) = self.entries_after(head, row.event, (lines, events))? else {
+            return Ok((Behind::TooFar, at));
+        };
         if ends != (end, row.event) {
             return Err(match entries.is_empty() {
                 true => went_back(),
@@ -169,19 +177,19 @@ impl PostgresStore {
     /// Reads events after the engine's own end of the journal, together with the entries that name them: a separate
     /// query would cost a round trip while this daemon has the row.
     fn events_step(&self) -> Result<Step, StoreError> {
-        let sql = format!("{EVENT} where repo = $1 and seq > $2 order by seq limit $3");
-        Ok(Step::new(sql).with(self.repo).with(int(self.written.head.seq.0)?).with(EVENTS_BITE))
+        Ok(bounds::events(self.repo, (int(self.written.head.seq.0)?, i64::MAX), EVENTS_BITE))
     }
 
     /// Returns the entries after `head`, whose links hold, with their events; and the ends of log and journal with
-    /// them. For a head older than the engine's, the database gives the end of the journal at that time; without
-    /// events it ends at `last`. The events in `read` come after the engine's own end.
+    /// them; `None` if they are too many bytes, or if texts of these events were pruned while this daemon was asleep, so
+    /// that only the rows say what the entries have done. For a head older than the engine's, the database gives the end of the journal at that time;
+    /// without events it ends at `last`. The events in `read` come after the engine's own end.
     fn entries_after(
         &mut self,
         mut head: Head,
         last: JournalHead,
         (lines, read): (&[Line], &[Line]),
-    ) -> Result<(Vec<LogEntry>, (Head, JournalHead)), StoreError> {
+    ) -> Result<Option<Opened>, StoreError> {
         let sealed = lines.iter().map(entry::read).collect::<Result<Vec<_>, _>>()?;
         let signatures = lines.iter().map(entry::signature).collect::<Result<Vec<_>, _>>()?;
         let numbers = sealed.iter().map(entry::events_of).collect::<Result<Vec<_>, _>>()?;
@@ -202,9 +210,17 @@ impl PostgresStore {
             let read = read.iter().take(usize::try_from(needed).unwrap_or(usize::MAX));
             events = read.map(load::event).collect::<Result<Vec<_>, _>>()?;
         } else if let Some(last) = last {
-            let sql = format!("{EVENT} where repo = $1 and seq > $2 and seq <= $3 order by seq");
-            let step = Step::new(sql).with(self.repo).with(int(journal.seq.0)?).with(int(last.0)?);
+            let step = bounds::events(self.repo, (int(journal.seq.0)?, int(last.0)?), i64::MAX);
             events = self.session.rows(step)?.iter().map(load::event).collect::<Result<Vec<_>, _>>()?;
+            if (events.len() as u64) < needed && bytes_of(&events) >= POSTGRES_PAGE_BYTES_MAX {
+                return Ok(None);
+            }
+        }
+        let lost = events.iter().rfind(|it| it.body.is_none()).map(|it| it.seq);
+        if let Some(lost) = lost
+            && self.slept_while_pruned(lost)?
+        {
+            return Ok(None);
         }
         let (mut found, mut events) = (Vec::with_capacity(sealed.len()), events.into_iter());
         for ((sealed, numbers), signature) in sealed.into_iter().zip(numbers).zip(signatures) {
@@ -223,7 +239,7 @@ impl PostgresStore {
                 Err(err) => return Err(self.with_version(err)),
             }
         }
-        Ok((found, (head, journal)))
+        Ok(Some((found, (head, journal))))
     }
 
     /// Checks that the host which an entry names has signed it, and that its events name no other host.
@@ -258,10 +274,11 @@ impl PostgresStore {
 
     /// Checks whether the log has this entry, if it still keeps it.
     fn has_entry(&mut self, head: Head) -> Result<bool, StoreError> {
-        let sql = "select mac from provost.entry where repo = $1 and n = $2";
+        let sql = "select substr(mac, 1, 33) from provost.entry where repo = $1 and n = $2";
         let rows = self.session.rows(Step::new(sql).with(self.repo).with(int(head.n.0)?))?;
         let mac: Option<Vec<u8>> = rows.first().map(|it| it.try_get(0)).transpose().map_err(unreadable)?;
-        mac.map_or(Ok(true), |mac| Ok(mac_of(&mac)? == head.mac))
+        let is_it = |mac: Vec<u8>| bounds::in_row("entry", head.n, || Ok(mac_of(&mac)? == head.mac));
+        mac.map_or(Ok(true), is_it)
     }
 
     /// Returns the entries that others have committed after `head`, without the turn. One statement reads the
@@ -275,7 +292,7 @@ impl PostgresStore {
             return Ok(Behind::TooFar);
         }
         self.connect()?;
-        let entries = Step::new(ENTRIES).with(self.repo).with(int(head.n.0)?).with(BITE);
+        let entries = bounds::entries(self.repo, int(head.n.0)?, BITE);
         // The events are read after the entries, so they include all that these name.
         let mut answers = self.session.ask(&[entries, self.events_step()?])?;
         let (events, lines) = (answers.pop().unwrap_or_default(), answers.pop().unwrap_or_default());
@@ -283,7 +300,8 @@ impl PostgresStore {
         if entry::read(first)?.n != head.n.next() {
             return Ok(Behind::TooFar);
         }
-        let (entries, (end, journal)) = self.entries_after(head, self.written.head, (&lines, &events))?;
+        let opened = self.entries_after(head, self.written.head, (&lines, &events))?;
+        let Some((entries, (end, journal))) = opened else { return Ok(Behind::TooFar) };
         self.written.own_n += entries.iter().filter(|it| it.by == self.daemon()).count() as u64;
         (self.written.entry, self.written.head) = (end, journal);
         Ok(Behind::Entries(entries))
@@ -409,6 +427,10 @@ impl PostgresStore {
         let own_n = turn.at.own_n + 1;
         let sealed =
             self.key.entry(&turn.at.entry, (self.daemon(), own_n), (turn.now, turn.format), batch)?;
+        if sealed.body.len() as i64 > POSTGRES_PAGE_BYTES_MAX {
+            let why = "a batch has more bytes than the other hosts read of an entry: do less at a time";
+            return Err(StoreError::Database(why.into()));
+        }
         (next.entry, next.own_n) = (sealed.head(), own_n);
         let signature = self.keys.sign(sealed.n, &sealed.mac, &next.head)?;
         if !batch.events.is_empty() {
@@ -485,8 +507,16 @@ impl PostgresStore {
     }
 }
 
+fn bytes_of(events: &[StoredEvent]) -> i64 {
+    events.iter().map(|it| it.body.as_ref().map_or(0, |body| body.len() as i64)).sum()
+}
+
 fn host(row: &Line, keys: &HostKeys) -> Result<HostBeat, StoreError> {
     let id: &str = row.try_get(0).map_err(unreadable)?;
+    bounds::in_row("host", id, || beat_of(row, id, keys))
+}
+
+fn beat_of(row: &Line, id: &str, keys: &HostKeys) -> Result<HostBeat, StoreError> {
     let id: HostId = id.parse().map_err(StoreError::damaged)?;
     let state = HostState::parse(row.try_get(2).map_err(unreadable)?)?;
     let state = keys.counted(id, state, row.try_get(6).map_err(unreadable)?);

@@ -18,7 +18,8 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 const LOOKED_AT_MAX: i64 = 2_000;
 
 /// The newest entries whose hosts have another release, which may have changes that this release does not know.
-const OF_OTHER_RELEASES: &str = "select e.n, e.host, e.inc, e.own_n, e.at, e.format, e.body, e.mac
+const OF_OTHER_RELEASES: &str =
+    "select e.n, left(e.host, 64), e.inc, e.own_n, e.at, e.format, e.body, substr(e.mac, 1, 33)
     from provost.entry e join provost.host h on h.repo = e.repo and h.id = e.host
     where e.repo = $1 and h.version <> $2 order by e.n desc limit $3";
 
@@ -40,6 +41,7 @@ pub(crate) fn upgrade(dir: &Path, database: &Database, newest: u32) -> Result<Up
     let from = u32::try_from(format).map_err(StoreError::damaged)?;
     // This comes after the row is taken: a host that begins to take part waits for the row.
     let mut hosts = all_rows(&mut session, dir, database)?;
+    let doubted = hosts.iter().filter(|it| it.claimed.is_some()).cloned().collect();
     hosts.retain(|it| !matches!(it.state, HostState::Removing | HostState::Removed));
     let (behind, able): (Vec<HostRow>, Vec<HostRow>) =
         hosts.into_iter().partition(|it| it.formats.1 < newest);
@@ -52,7 +54,7 @@ pub(crate) fn upgrade(dir: &Path, database: &Database, newest: u32) -> Result<Up
         session.ask(&[Step::new("rollback")])?;
     }
     let others = able.into_iter().filter(|it| it.version != VERSION).collect();
-    Ok(Upgraded { from, to: if rises { newest } else { from }, newest, behind, others })
+    Ok(Upgraded { from, to: if rises { newest } else { from }, newest, behind, others, doubted })
 }
 
 impl PostgresStore {

@@ -1,6 +1,8 @@
 //! The parts behind every door: rules, judgement, the engine, the store, the names and keys of agents, settings, and a
 //! daemon's life.
 
+#[cfg(unix)]
+mod ages;
 mod approvals;
 mod asked_again;
 mod changes;
@@ -69,6 +71,8 @@ mod replies;
 mod resources;
 mod results_of_hosts;
 mod roles;
+#[cfg(target_os = "linux")]
+mod rows_of_hosts;
 mod scarce;
 mod search;
 mod selections;
@@ -92,6 +96,8 @@ mod tasks;
 mod tasks_of_hosts;
 #[cfg(unix)]
 mod telemetry;
+#[cfg(target_os = "linux")]
+mod texts_of_hosts;
 mod traces;
 mod transcripts;
 #[cfg(target_os = "linux")]

@@ -23,28 +23,28 @@ fn opened(dir: &Path, database: &Database) -> Result<Box<dyn Store>, StoreError>
     open(dir, Options { database: Some(database.clone()), ..Options::default() })
 }
 
-fn started(dir: &Path, database: &Database) -> (Box<dyn Store>, Loaded) {
+pub(super) fn started(dir: &Path, database: &Database) -> (Box<dyn Store>, Loaded) {
     let mut store = opened(dir, database).expect("the store opens");
     let loaded = store.load(settings()).expect("the store loads");
     (store, loaded)
 }
 
-fn sealed(dir: &std::path::Path) -> provost::store::SealedKey {
+pub(super) fn sealed(dir: &std::path::Path) -> provost::store::SealedKey {
     let role = provost::base::HostRole::Full;
     provost::store::seal_key(dir, provost::store::Invite { name: "shop", most: 1, role, way: None })
         .expect("a file")
 }
 
-fn folder() -> TempDir {
+pub(super) fn folder() -> TempDir {
     tempfile::tempdir().expect("a folder")
 }
 
-fn sentence<T>(done: Result<T, StoreError>) -> String {
+pub(super) fn sentence<T>(done: Result<T, StoreError>) -> String {
     done.map(drop).expect_err("it is refused").to_string()
 }
 
 /// A batch of a storm, or more of it until there is something to commit.
-fn batch(storm: &mut Storm) -> provost::domain::Outbox {
+pub(super) fn batch(storm: &mut Storm) -> provost::domain::Outbox {
     (0..20).for_each(|_| storm.step());
     storm.batch()
 }

@@ -2,6 +2,7 @@
 //! what becomes of their words and files, and ones that do everything wrong.
 
 mod heard;
+mod kept_sessions;
 mod live;
 mod mutated;
 mod questions;

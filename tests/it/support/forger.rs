@@ -192,15 +192,15 @@ impl<'a> Forger<'a> {
         changes: Vec<Change>,
         sign: impl FnOnce(&[u8]) -> Option<Vec<u8>>,
     ) -> Before {
-        self.write_and((named, kinds, changes), sign, "")
+        self.write_and((named, kinds, changes), sign, |_| String::new())
     }
 
-    /// The same, with more statements before the commit.
+    /// The same, with more statements before the commit, which may name the end of the journal then.
     pub(crate) fn write_and(
         &self,
         (named, kinds, changes): (HostId, Vec<EventKind>, Vec<Change>),
         sign: impl FnOnce(&[u8]) -> Option<Vec<u8>>,
-        more: &str,
+        more: impl FnOnce(&Anchor) -> String,
     ) -> Before {
         let before = until_some("no daemon writes", || {
             let before = self.before();
@@ -225,6 +225,7 @@ impl<'a> Forger<'a> {
             .expect("an entry");
         let last = linked.last().expect("an event");
         let (n, seq) = (entry.n.0, last.seq.0);
+        let more = more(&Anchor { seq: last.seq, mac: last.mac });
         let text = to_sign(&self.print, (n, &entry.mac), (seq, &last.mac));
         let signed = sign(&text).map_or("null".to_owned(), |it| format!("decode('{}', 'hex')", hex(&it)));
         let kept = match &*signed {
@@ -251,6 +252,21 @@ impl<'a> Forger<'a> {
             before.n,
         ));
         before
+    }
+
+    /// The statement that says under the journal's seal that all events up to this one were pruned.
+    pub(crate) fn pruned(&self, end: &Anchor) -> String {
+        let (seq, counters) = (end.seq.0, self.before().counters);
+        let mut seal = self.secret.mac();
+        let number = seq.to_le_bytes();
+        let fields: [&[u8]; 5] =
+            [b"provost-checkpoint-v1", &number, end.mac.as_bytes(), &number, counters.as_bytes()];
+        fields.iter().for_each(|it| seal.update(it));
+        format!(
+            "insert into provost.checkpoint select id, {seq}, decode('{}', 'hex'), {seq}, '{counters}', decode('{}', 'hex') from provost.repo;",
+            hex(end.mac.as_bytes()),
+            hex(&seal.finalize().into_bytes()),
+        )
     }
 
     /// Takes what came after that out again, as the administrator who has a copy could.

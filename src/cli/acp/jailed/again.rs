@@ -74,25 +74,39 @@ async fn turns(place: &SessionContext, taken: &Taken<'_>) -> Result<Vec<wire::Ta
     Ok(tasks)
 }
 
-/// Reads what the daemon has kept of a turn, with the editor's paths.
+/// The words for a person where the end of a turn is missing.
+const CHANGES: &str = "This turn changed each time that it was read, so its end is missing here. Open the session again when the turn is over.";
+
+/// Reads what the daemon has kept of a turn, with the editor's paths. If the turn changes each time that it is read, what there is of the last
+/// reading is told, and that its end is missing.
 async fn kept(place: &SessionContext, task: &wire::Task, worker: &AgentId) -> Result<Vec<Value>, CliError> {
     let mut output = Output::of(worker.clone());
     if let Some(copy) = task.session.as_ref().and_then(|it| it.folder.as_deref()) {
         output.works_in(copy, &place.folder);
     }
-    let updates = all_pages(place, &task.id).await?;
-    Ok(updates.into_iter().filter_map(|it| output.update(it)).collect())
+    let Pages { updates, is_whole } = all_pages(place, &task.id).await?;
+    let updates = updates.into_iter().filter_map(|it| output.update(it));
+    Ok(updates.chain((!is_whole).then(|| told(CHANGES))).collect())
 }
 
-/// Reads all kept pages of a turn. If the turn was rewritten meanwhile, the reading begins with the first page again.
-async fn all_pages(place: &SessionContext, id: &str) -> Result<Vec<Value>, CliError> {
+/// Updates of a turn as they were at one moment.
+struct Pages {
+    updates: Vec<Value>,
+    /// Whether these are all.
+    is_whole: bool,
+}
+
+/// Reads all kept pages of a turn. If the turn was rewritten meanwhile, the reading begins with the first page again; after [`READINGS_MAX`] times
+/// it ends with the pages that it has.
+async fn all_pages(place: &SessionContext, id: &str) -> Result<Pages, CliError> {
     let begin = || wire::MyTurnQuery { id: id.to_owned(), ..Default::default() };
     let (mut updates, mut query, mut again) = (Vec::new(), begin(), 0);
     loop {
         let page = match place.client.my_turn(&query).await {
-            Err(ClientError::Refused { fault, .. })
-                if fault.error == wire::TURN_CHANGED && again < READINGS_MAX =>
-            {
+            Err(ClientError::Refused { fault, .. }) if fault.error == wire::TURN_CHANGED => {
+                if again == READINGS_MAX {
+                    return Ok(Pages { updates, is_whole: false });
+                }
                 (updates, query, again) = (Vec::new(), begin(), again + 1);
                 continue;
             }
@@ -101,7 +115,7 @@ async fn all_pages(place: &SessionContext, id: &str) -> Result<Vec<Value>, CliEr
         updates.extend(page.updates);
         match page.next.filter(|it| *it > query.from) {
             Some(next) => (query.from, query.as_of) = (next, Some(page.as_of)),
-            None => return Ok(updates),
+            None => return Ok(Pages { updates, is_whole: true }),
         }
     }
 }

@@ -2,14 +2,17 @@
 //! killed; another agent gets none of it.
 
 use std::fs;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 
+use provost::base::limits::CONVERSATION_PAGE_BYTES;
 use serde_json::{Value, json};
 
 use super::jailed::{begun, hears, open, the_task};
 use super::{Editor, text};
 use crate::support::own_api::own;
 use crate::support::rules::allow;
-use crate::support::waits::until_some;
+use crate::support::waits::{Ends, until_some};
 use crate::support::{World, tokens};
 
 /// An editor that uses the agent in its jail, as one that has this token where it has one.
@@ -120,6 +123,53 @@ fn a_turn_in_whose_middle_the_daemon_was_killed_is_told_as_far_as_it_had_come() 
     let expected = ["change-src/a.txt in_progress", "plan on", "agent_message_chunk: begun"];
     assert_eq!(outline[2..5], expected, "{outline:#?}");
     assert!(outline[5].contains("This turn has failed"), "{outline:#?}");
+}
+
+#[test]
+fn a_turn_that_changes_each_time_that_it_is_read_is_told_as_far_as_it_was_read_and_says_so() {
+    let (world, _daemon, mut first, session) = begun("resumes", "", &open());
+    let turn = first.prompt(&session, &["say second"]);
+    assert_eq!(first.answer(turn)["result"]["stopReason"], "end_turn");
+    first.child.kill().unwrap();
+    let folder = world.state_dir().join("conversations");
+    let only = |folder: &Path| fs::read_dir(folder).unwrap().next().unwrap().unwrap().path();
+    let file = only(&only(&folder));
+    // Several pages, which begin with another call each time.
+    let text = "x".repeat(CONVERSATION_PAGE_BYTES / 5);
+    let call = |id: &str| {
+        let content = json!([{ "type": "content", "content": { "type": "text", "text": text } }]);
+        let it = json!({
+            "sessionUpdate": "tool_call", "toolCallId": id, "title": "reads", "kind": "read", "status": "completed", "content": content,
+        });
+        format!("{it}\n")
+    };
+    let rest: String = (0..12).map(|it| call(&format!("c{it}"))).collect();
+    let rewrite = |number: u64| {
+        let beside = file.with_extension("test");
+        fs::write(&beside, call(&format!("begins {number}")) + &rest).unwrap();
+        fs::rename(&beside, &file).unwrap();
+    };
+    rewrite(0);
+    let stop = AtomicBool::new(false);
+    let changing = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for number in (1..).take_while(|_| !stop.load(Ordering::Relaxed)) {
+                rewrite(number);
+            }
+        });
+        let _ends = Ends(&stop);
+        outline(&told(&mut editor(&world, &[], None), &world, &session))
+    });
+    assert_eq!(changing[0], "user_message_chunk: say second");
+    assert!(
+        changing[1].starts_with("begins ") && changing.contains(&"c1 completed".to_owned()),
+        "{changing:?}"
+    );
+    assert!(!changing.contains(&"c11 completed".to_owned()), "{changing:?}");
+    assert!(changing.iter().any(|it| it.contains("its end is missing here")), "{changing:?}");
+    let whole = outline(&told(&mut editor(&world, &[], None), &world, &session));
+    assert_eq!(whole.last().map(String::as_str), Some("c11 completed"), "{whole:?}");
+    assert!(!whole.iter().any(|it| it.contains("its end is missing here")), "{whole:?}");
 }
 
 #[test]

@@ -268,6 +268,47 @@ fn what_a_login_writes_into_the_table_of_hosts_takes_no_host_out() {
     drop(daemon);
 }
 
+/// Makes a host whose daemon does not run one from before there were keys: no one has enrolled it, and it knows no other host.
+fn from_before(machines: &Machines, world: &World) {
+    let host = own(world).host;
+    machines.sql(&format!(
+        "delete from provost.host_key where host = '{host}';
+         insert into provost.host_before select id, '{host}' from provost.repo on conflict do nothing"
+    ));
+    std::fs::remove_file(state_dir(world).join("hosts.json")).unwrap();
+}
+
+#[test]
+fn a_host_from_before_there_were_keys_is_out_where_the_journal_says_so_and_not_where_a_row_does() {
+    let machines = Machines::joined(2);
+    let mut daemons = machines.start();
+    let [a, b] = &machines.all[..] else { panic!("two") };
+    for (n, world) in machines.all.iter().enumerate() {
+        until("it has a lock", || lock(world, n).0 == 0);
+    }
+    daemons.remove(1).stop();
+    let (forger, of_b) = (Forger::with_login_of(&machines, b), own(b).host);
+    let calls = |state: &str| {
+        forger.sql(&format!("update provost.host set state = '{state}' where id = '{of_b}'"));
+    };
+    from_before(&machines, b);
+    calls("removed");
+    let late = b.start();
+    until("it takes part", || lock(b, 10).0 == 0);
+    until("and the other one reads it", || lock(a, 10).0 != 0);
+    late.stop();
+
+    // A person's removal counts, whatever the table said before and says afterwards.
+    from_before(&machines, b);
+    calls("removed");
+    remove(a, of_b, &machines);
+    for state in ["live", "down"] {
+        calls(state);
+        let (done, text) = words(b, UP);
+        assert!(!done && text.contains("was removed from the repository"), "{state}: {text}");
+    }
+}
+
 #[test]
 fn another_repository_under_the_name_of_this_one_is_not_gone_on_with() {
     let (machines, daemon, _) = with_one_removed();

@@ -1,9 +1,14 @@
 //! Rows about hosts that a login of `provost_host` writes, and entries whose events have lost their texts.
 
+use provost::base::HostId;
+use serde_json::Value;
+
 use super::{lock, until};
+use crate::support::clocks::Clocks;
 use crate::support::commands::said;
 use crate::support::forger::{Forger, own, recorded};
 use crate::support::machines::Machines;
+use crate::support::{UP, World};
 
 #[test]
 fn rows_about_hosts_that_are_none_keep_no_host_away_and_obey_no_terminal() {
@@ -62,7 +67,7 @@ fn an_entry_whose_events_have_lost_their_texts_is_folded_by_none() {
     let before = forger.write_and(
         (of_b.host, vec![recorded()], Vec::new()),
         |text| Some(of_b.pair.sign(text).as_ref().to_vec()),
-        blank,
+        |_| blank.to_owned(),
     );
     until("it writes nothing more", || lock(a, 50).0 != 0);
     let why = "its text was taken away before all hosts had read it";
@@ -83,4 +88,114 @@ fn an_entry_whose_events_have_lost_their_texts_is_folded_by_none() {
         .n;
     until("it is folded", || lock(a, 52).0 == 0);
     assert!(!a.log().contains(&format!("broken at entry {}", n + 1)), "{}", a.log());
+}
+
+#[test]
+fn a_host_that_dates_its_events_back_and_seals_their_pruning_is_believed_by_none_that_is_awake() {
+    let machines = Machines::joined(2);
+    let [a, b] = &machines.all[..] else { panic!("two") };
+    // Its own clock says nothing of whether it was asleep.
+    let clocks = Clocks::in_folder(&a.path(""));
+    let mut command = a.command(UP);
+    clocks.give(&mut command);
+    let _first = a.start_as(command);
+    let mut second = b.start();
+    for (n, world) in machines.all.iter().enumerate() {
+        until("it has a lock", || lock(world, n).0 == 0);
+    }
+    let of_b = own(b);
+    second.kill();
+    until("it is buried", || machines.sql("select count(*) from provost.host where state = 'down'") == "1");
+    clocks.set(2 * 60 * 60, 2 * 60 * 60);
+    // With the journal's key and a login, no more. The database lets it prune an event that it has dated back itself.
+    let forger = Forger::with_login_of(&machines, b);
+    let before = forger.write_and(
+        (of_b.host, vec![recorded()], Vec::new()),
+        |text| Some(of_b.pair.sign(text).as_ref().to_vec()),
+        |end| {
+            let seq = end.seq.0;
+            format!(
+                "select provost.prune_events(id, {seq} - 1, {seq}) from provost.repo; {}",
+                forger.pruned(end)
+            )
+        },
+    );
+    let bare = "select count(*) from provost.event where body is null and seq = (select max(seq) from provost.event)";
+    assert_eq!(machines.sql(bare), "1");
+    until("it writes nothing more", || lock(a, 50).0 != 0);
+    let why = "its text was taken away before all hosts had read it";
+    until("it says why", || a.log().contains(why));
+    machines.sql("delete from provost.checkpoint where seq = (select max(seq) from provost.event)");
+    Forger::with_key_of(&machines, b).take_out(&before);
+    until("it goes on", || lock(a, 51).0 == 0);
+}
+
+/// What a command says to a person, and whether it has done it.
+fn words(world: &World, args: &[&str]) -> (bool, String) {
+    let out = world.command(args).output().expect("the command runs");
+    (out.status.success(), String::from_utf8_lossy(&[out.stdout, out.stderr].concat()).into_owned())
+}
+
+/// The state of a host in a machine's list, and the state that the table of hosts claims.
+fn listed(world: &World, host: HostId) -> (String, Value) {
+    let (code, listed) = said(&world.command(&["host", "list", "--json"]).output().unwrap());
+    assert_eq!(code, 0, "{listed}");
+    let all = listed["hosts"].as_array().unwrap();
+    let it = all.iter().find(|it| it["host"] == host.to_string()).expect("it is in the list");
+    (it["state"].as_str().unwrap().to_owned(), it["claimed"].clone())
+}
+
+#[test]
+fn lists_say_what_the_journal_says_of_a_removal_and_name_rows_that_say_something_else() {
+    let machines = Machines::joined(3);
+    let mut daemons = machines.start();
+    let [a, b, c] = &machines.all[..] else { panic!("three") };
+    for (n, world) in machines.all.iter().enumerate() {
+        until("it has a lock", || lock(world, n).0 == 0);
+    }
+    let (forger, of_b) = (Forger::with_login_of(&machines, c), own(b).host);
+    let id = of_b.to_string()[..8].to_owned();
+    daemons.remove(2).stop();
+    daemons.remove(1).stop();
+    assert_eq!(listed(a, of_b), ("stopped".to_owned(), Value::Null));
+    let calls = |state: &str| {
+        forger.sql(&format!("update provost.host set state = '{state}' where id = '{of_b}'"));
+    };
+    for (claimed, counts) in [("removed", "down"), ("removing", "live"), ("draining", "live")] {
+        calls(claimed);
+        assert_eq!(listed(a, of_b), (counts.to_owned(), Value::from(claimed)));
+        for args in [&["host", "list"][..], &["user", "list"], &["host", "upgrade"]] {
+            // A host that counts as live, and is silent, is taken for dead meanwhile.
+            calls(claimed);
+            let (done, text) = words(a, args);
+            assert!(done && text.contains("no host that may say so has signed that"), "{args:?}: {text}");
+            assert!(text.contains(&format!("provost host remove {id}")), "{args:?}: {text}");
+        }
+        let (_, text) = words(a, &["user", "list"]);
+        assert!(text.lines().any(|it| it.starts_with(&id)), "its user is on the list: {text}");
+    }
+    // An older release on it keeps the log in its format, whatever the table calls the host.
+    calls("removed");
+    forger.sql(&format!("update provost.host set formats = int4range(0, 1) where id = '{of_b}'"));
+    let (done, text) = words(a, &["host", "upgrade"]);
+    assert!(!done && text.contains("nothing has changed") && text.contains(&id), "{text}");
+
+    let (done, text) = words(a, &["host", "remove", &id, "--yes"]);
+    assert!(done, "{text}");
+    let removals = "select count(*) from provost.event where kind = 'host_removed'";
+    until("it is out", || machines.sql(removals) == "1");
+    assert_eq!(listed(a, of_b), ("removed".to_owned(), Value::Null));
+    calls("live");
+    assert_eq!(listed(a, of_b), ("removed".to_owned(), Value::from("live")));
+    let (done, text) = words(a, &["host", "list"]);
+    assert!(done && text.contains("so it stays removed"), "{text}");
+    let (done, text) = words(a, &["host", "upgrade"]);
+    assert!(done, "it counts no more: {text}");
+    // A machine that was away, and cannot learn of the removal, has a list nevertheless.
+    machines.sql("update provost.event set body = null where kind = 'host_removed'");
+    let (done, text) = words(c, &["host", "list"]);
+    assert!(done && text.contains(&id), "{text}");
+    assert!(text.contains("the journal does not say which hosts were removed"), "{text}");
+    let (done, text) = words(c, &["host", "upgrade"]);
+    assert!(!done && text.contains("which is always kept"), "{text}");
 }

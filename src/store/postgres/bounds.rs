@@ -1,0 +1,61 @@
+//! How much of a row is read, and the name of a row that cannot be read.
+//!
+//! Each login of the database can write most tables, and a value there may have a gigabyte. So a daemon reads no more of a column than Provost
+//! writes into it: of digests and signatures one byte more than they have, which makes a longer one invalid.
+
+use std::fmt::Display;
+
+use super::session::Step;
+use crate::StoreError;
+use provost_base::limits::POSTGRES_PAGE_BYTES_MAX;
+use provost_base::visible_name;
+
+/// The most characters of a row's key that an error shows.
+const KEY_SHOWN_MAX: usize = 80;
+
+/// The columns of entries after a number, at most so many, and no further ones once they have so many bytes; a longer body is read as an empty
+/// one. The first entry is always among them.
+const ENTRIES: &str = "select n, host, inc, own_n, at, format, body, mac, sig from (
+        select n, left(host, 64) as host, inc, own_n, at, format, case when octet_length(body) <= $4::bigint then body else '' end as body,
+            substr(mac, 1, 33) as mac, substr(sig, 1, 65) as sig,
+            sum(octet_length(body)) over (order by n) - octet_length(body) as bytes_before
+        from (select * from provost.entry where repo = $1 and n > $2 order by n limit $3::bigint) as page
+    ) as it where bytes_before < $4::bigint order by n";
+
+/// The same of events, from behind a number up to another one.
+const EVENTS: &str = "select seq, at, kind, actor, task, body, hash, mac from (
+        select seq, at, left(kind, 1024) as kind, left(actor, 1024) as actor, left(task, 1024) as task,
+            case when octet_length(body) <= $5::bigint then body when body is not null then '' end as body,
+            substr(hash, 1, 33) as hash, substr(mac, 1, 33) as mac,
+            sum(coalesce(octet_length(body), 0)) over (order by seq) - coalesce(octet_length(body), 0) as bytes_before
+        from (select * from provost.event where repo = $1 and seq > $2 and seq <= $3 order by seq limit $4::bigint) as page
+    ) as it where bytes_before < $5::bigint order by seq";
+
+/// Returns the statement for entries after a number. Fewer than `most` may be there although the log has more: it ends where there are none.
+pub(super) fn entries(repo: i32, after: i64, most: i64) -> Step {
+    Step::new(ENTRIES).with(repo).with(after).with(most).with(POSTGRES_PAGE_BYTES_MAX)
+}
+
+/// Returns the statement for events behind a number, up to another one, in the same way.
+pub(super) fn events(repo: i32, (after, upto): (i64, i64), most: i64) -> Step {
+    Step::new(EVENTS).with(repo).with(after).with(upto).with(most).with(POSTGRES_PAGE_BYTES_MAX)
+}
+
+/// Gives the error about a value that cannot be read the name of its row, and the next step.
+///
+/// # Errors
+/// The error that `read` has returned.
+pub(super) fn in_row<T>(
+    table: &str,
+    key: impl Display,
+    read: impl FnOnce() -> Result<T, StoreError>,
+) -> Result<T, StoreError> {
+    read().map_err(|err| match err {
+        StoreError::Damaged(what) => StoreError::damaged(format!(
+            "the row {} of the table `provost.{table}` cannot be read ({what}): have the database's administrator put the row back from a copy of \
+             the database, or take the row out if no host has written it",
+            visible_name(&key.to_string(), KEY_SHOWN_MAX)
+        )),
+        err => err,
+    })
+}

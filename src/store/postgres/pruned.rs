@@ -1,0 +1,78 @@
+//! The pruned part of the journal: up to which event the texts may be missing, and a daemon that was asleep while they were pruned.
+//!
+//! Each checkpoint has that number under a seal with the journal's key, which is not in the database. The column of the repository's row, which
+//! each login can change, says only that there may be a newer checkpoint.
+
+use super::session::Step;
+use super::{PostgresStore, load, unreadable};
+use crate::StoreError;
+use crate::codec::{int, nat};
+use crate::host_keys::At;
+use provost_base::limits::EVENT_TEXTS_STAY_MS;
+use provost_base::{EventSeq, Timestamp};
+
+/// The server's own clock. The repository's row has a time that each login can set ahead.
+const CLOCK: &str = "select (extract(epoch from clock_timestamp()) * 1000)::bigint";
+
+/// The first event behind a given one that has no text.
+const WITHOUT_TEXT: &str =
+    "select seq from provost.event where repo = $1 and seq > $2 and body is null order by seq limit 1";
+
+impl PostgresStore {
+    /// Returns up to which event the texts may be missing, where the repository's row says `told`.
+    ///
+    /// # Errors
+    /// If the database does not answer.
+    pub(super) fn pruned_to(&mut self, told: EventSeq) -> Result<EventSeq, StoreError> {
+        let ours = self.written.pruned_to;
+        if told == ours {
+            return Ok(ours);
+        }
+        Ok(self.sealed_pruned_to()?.unwrap_or(ours))
+    }
+
+    /// Returns the number in the last checkpoint; `None` if there is no checkpoint, or none with the journal's seal.
+    fn sealed_pruned_to(&mut self) -> Result<Option<EventSeq>, StoreError> {
+        let last = load::checkpoints(&mut self.session, self.repo, true)?.pop();
+        Ok(last.filter(|it| self.key.is_sealed(it)).map(|it| it.pruned_to))
+    }
+
+    /// Checks whether the texts up to this event, which this daemon has not read, were pruned while it was asleep. A daemon that looks every few
+    /// seconds has read each event long before a host may prune the event's text, so at such a daemon a missing text is an attack.
+    ///
+    /// # Errors
+    /// If the database does not answer.
+    pub(super) fn slept_while_pruned(&mut self, upto: EventSeq) -> Result<bool, StoreError> {
+        let rows = self.session.rows(Step::new(CLOCK))?;
+        let now: Option<i64> = rows.first().map(|it| it.try_get(0)).transpose().map_err(unreadable)?;
+        let was_asleep = |at: Timestamp, now: i64| Timestamp(now).since_ms(at) >= EVENT_TEXTS_STAY_MS;
+        if !self.looked.zip(now).is_some_and(|(at, now)| was_asleep(at, now)) {
+            return Ok(false);
+        }
+        let is_sealed = self.sealed_pruned_to()?.is_some_and(|to| upto <= to);
+        if is_sealed {
+            tracing::warn!(
+                event = upto.0,
+                "this host was asleep for longer than texts of events are kept; it reads the rows instead of the log"
+            );
+        }
+        Ok(is_sealed)
+    }
+
+    /// Refuses a journal with an event without its text, behind what this daemon had checked before (`since`) and behind what was pruned.
+    ///
+    /// # Errors
+    /// [`StoreError::BrokenLog`] with the first such event.
+    pub(super) fn must_have_texts(&mut self, since: At, pruned_to: EventSeq) -> Result<(), StoreError> {
+        let after = int(since.event.max(pruned_to).0)?;
+        let rows = self.session.rows(Step::new(WITHOUT_TEXT).with(self.repo).with(after))?;
+        let Some(row) = rows.first() else { return Ok(()) };
+        // The next attempt has to find it again.
+        self.keys.known.checked = since;
+        let seq = EventSeq(nat(row.try_get(0).map_err(unreadable)?)?);
+        let what = format!(
+            "the text of event {seq} is missing, and was not pruned: have the database's administrator put it back from a copy of the database"
+        );
+        Err(StoreError::BrokenLog { n: self.entry_of(seq)?, what: what.into() })
+    }
+}

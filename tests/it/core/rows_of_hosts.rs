@@ -1,0 +1,153 @@
+//! Rows that a login of a shared database writes: too large to be read, or unreadable. Against real servers.
+
+use std::fs;
+
+use provost::store::join;
+
+use super::store_postgres::{folder, sealed, sentence, started};
+use super::texts_of_hosts::Two;
+use crate::support::storm::settings;
+
+/// The size of a forged value, in MB; the memory that reading it may cost at the most, in KB.
+const VALUE_MB: u64 = 100;
+const COST_KB_MAX: u64 = 64 << 10;
+
+/// How much more memory this process had at once while it did that, in KB.
+fn cost<T>(what: impl FnOnce() -> T) -> (T, u64) {
+    let peak = || {
+        let status = fs::read_to_string("/proc/self/status").expect("the process's state");
+        let line = status.lines().find(|it| it.starts_with("VmHWM:")).expect("its peak");
+        line.split_whitespace().nth(1).and_then(|it| it.parse::<u64>().ok()).expect("a number")
+    };
+    // Sets the peak to what there is now.
+    fs::write("/proc/self/clear_refs", "5").expect("the peak is set back");
+    let before = peak();
+    let done = what();
+    (done, peak() - before)
+}
+
+#[test]
+fn a_digest_or_signature_as_large_as_the_database_takes_costs_a_host_nothing_and_is_named() {
+    let mut two = Two::start();
+    two.writes();
+    two.reads();
+    two.writes();
+    let value = format!("repeat('x', {}000000)::bytea", VALUE_MB);
+    // The statement that forges, what is forged, the statement that takes it back, and whether a turn or a load meets it.
+    let last = two.sql("select max(n) from provost.entry");
+    let attacks = [
+        (
+            format!("update provost.entry set mac = {value} where n = {last}"),
+            format!("the row {last} of the table `provost.entry`"),
+            true,
+        ),
+        (
+            format!("update provost.entry set sig = {value} where n = {last}"),
+            "has not signed it".to_owned(),
+            true,
+        ),
+        (
+            format!(
+                "update provost.event set mac = {value} where seq = (select max(seq) from provost.event)"
+            ),
+            "of the table `provost.event`".to_owned(),
+            true,
+        ),
+        (
+            format!(
+                "update provost.event set hash = {value} where seq = (select max(seq) from provost.event)"
+            ),
+            "of the table `provost.event`".to_owned(),
+            true,
+        ),
+        (format!("update provost.repo set mac = {value}"), "of the table `provost.repo`".to_owned(), true),
+        (
+            format!("update provost.signature set sig = {value} where n = {last}"),
+            "has not signed it".to_owned(),
+            false,
+        ),
+        (
+            format!("update provost.signature set mac = {value} where n = {last}"),
+            "of the table `provost.signature`".to_owned(),
+            false,
+        ),
+    ];
+    for table in ["entry", "event", "repo", "signature"] {
+        two.sql(&format!("create table public.{table} as select * from provost.{table}"));
+    }
+    for (forge, named, in_turn) in attacks {
+        two.sql(&forge);
+        let (says, cost) = cost(|| match in_turn {
+            true => two.refused(),
+            false => sentence(two.second.load(settings())),
+        });
+        assert!(says.contains(&named), "{forge}: {says}");
+        assert!(cost < COST_KB_MAX, "{forge}: {cost} KB");
+        two.sql(
+            "update provost.entry e set mac = o.mac, sig = o.sig from public.entry o where o.n = e.n;
+             update provost.event e set mac = o.mac, hash = o.hash from public.event o where o.seq = e.seq;
+             update provost.repo e set mac = o.mac from public.repo o;
+             update provost.signature e set mac = o.mac, sig = o.sig from public.signature o where o.event = e.event",
+        );
+    }
+    two.reads();
+}
+
+#[test]
+fn a_signature_from_before_all_entries_keeps_no_new_host_away() {
+    let mut two = Two::start();
+    two.writes();
+    // Each login can add a row where no event is, for an entry that is far ahead of the next one.
+    two.sql(
+        "insert into provost.signature select id, 0, 1000000, 'nobody', '\\x00', '\\x00' from provost.repo",
+    );
+    let (third, key) = (folder(), sealed(two.folders[0].path()));
+    join(third.path(), &two.database, &key.text, &key.code).expect("it joins");
+    drop(started(third.path(), &two.database));
+    two.reads();
+}
+
+#[test]
+fn a_row_that_cannot_be_read_is_named_with_its_table_and_its_key() {
+    let mut two = Two::start();
+    two.writes();
+    two.reads();
+    let task = two.sql("select id from provost.task where live order by id limit 1");
+    assert!(!task.is_empty(), "the storm has left a task");
+    // Where it is met: by a load of the rows, or by a turn.
+    let rows = [
+        (format!("update provost.task set body = '{{}}' where id = '{task}'"), "task", task.clone(), false),
+        ("insert into provost.agent select id, 'odd', 'no JSON' from provost.repo".to_owned(), "agent", "odd".to_owned(), false),
+        ("insert into provost.carried select id, 77, '[]' from provost.repo".to_owned(), "carried", "77".to_owned(), false),
+        ("insert into provost.effect (repo, id, body, started, host, inc) select id, 99, 'no JSON', false, 'odd', 1 from provost.repo".to_owned(), "effect", "99".to_owned(), false),
+        ("insert into provost.parked (repo, slug, n, seq) select id, 'odd', -5, 1 from provost.repo".to_owned(), "parked", "odd".to_owned(), false),
+        ("insert into provost.host (repo, id, inc, name, version, formats, state, clean, beat, head)
+          select id, E'odd\\x1b[2J', 1, '', '', int4range(1, 2), 'live', true, now(), 0 from provost.repo".to_owned(), "host", "odd".to_owned(), true),
+    ];
+    for (forge, table, key, in_turn) in rows {
+        two.sql(&format!(
+            "drop table if exists public.kept; create table public.kept as select * from provost.{table}"
+        ));
+        two.sql(&forge);
+        let says = match in_turn {
+            true => two.refused(),
+            false => match two.second.load(settings()) {
+                Err(err) => err.to_string(),
+                Ok(_) => panic!("it is not refused: {forge}"),
+            },
+        };
+        assert!(
+            says.contains(&format!("the row {key}"))
+                && says.contains(&format!("of the table `provost.{table}`")),
+            "{forge}: {says}"
+        );
+        assert!(says.contains("have the database's administrator put the row back"), "{says}");
+        assert!(!says.contains('\x1b'), "{says:?}");
+        two.sql(&format!(
+            "delete from provost.{table}; insert into provost.{table} select * from public.kept"
+        ));
+    }
+    let loaded = two.second.load(settings()).expect("all rows are as they were");
+    two.head = loaded.head;
+    two.reads();
+}
