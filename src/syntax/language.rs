@@ -10,8 +10,9 @@ use super::canon::{DeclaredName, Role};
 use super::generated::Says;
 use super::knowledge::Knowledge;
 use super::lang::{
-    Dialect, c_grammar, c_mask, csharp, csharp_mask, ecma, ecma_mask, go, java, kotlin, kotlin_mask, php,
-    php_known, python, ruby, ruby_known, rust, rust_mask, swift, swift_known, swift_mask,
+    Dialect, c_grammar, c_mask, csharp, csharp_mask, ecma, ecma_mask, go, java, java_mask, kotlin,
+    kotlin_mask, php, php_known, php_mask, python, ruby, ruby_known, ruby_mask, rust, rust_mask, swift,
+    swift_known, swift_mask,
 };
 use super::{built_in, built_in_jvm, generated, knowledge};
 
@@ -110,7 +111,7 @@ const LANGUAGES: &[Row] = &[
         typed: false,
         bare_fields: false,
         mask: |it| alone(ecma_mask::mask(it)),
-        mask_further: |_| None,
+        mask_further: ecma_mask::mask_newer,
         hash_remarks: false,
         at_attributes: true,
         says_generated: generated::nothing,
@@ -125,7 +126,7 @@ const LANGUAGES: &[Row] = &[
         typed: false,
         bare_fields: false,
         mask: |it| alone(ecma_mask::mask(it)),
-        mask_further: ecma_mask::mask_between_tags,
+        mask_further: ecma_mask::mask_newer_and_tags,
         hash_remarks: false,
         at_attributes: true,
         says_generated: generated::nothing,
@@ -200,7 +201,7 @@ const LANGUAGES: &[Row] = &[
         typed: true,
         bare_fields: false,
         mask: |_| None,
-        mask_further: |_| None,
+        mask_further: java_mask::mask,
         hash_remarks: false,
         at_attributes: true,
         says_generated: generated::in_any_comment,
@@ -215,7 +216,7 @@ const LANGUAGES: &[Row] = &[
         typed: true,
         bare_fields: false,
         mask: |it| alone(csharp_mask::mask(it)),
-        mask_further: |_| None,
+        mask_further: csharp_mask::mask_newer,
         hash_remarks: false,
         at_attributes: false,
         says_generated: generated::in_any_comment,
@@ -245,7 +246,7 @@ const LANGUAGES: &[Row] = &[
         typed: false,
         bare_fields: false,
         mask: |_| None,
-        mask_further: |_| None,
+        mask_further: ruby_mask::mask,
         hash_remarks: true,
         at_attributes: false,
         says_generated: generated::nothing,
@@ -260,7 +261,7 @@ const LANGUAGES: &[Row] = &[
         typed: true,
         bare_fields: false,
         mask: |_| None,
-        mask_further: |_| None,
+        mask_further: php_mask::mask,
         hash_remarks: true,
         at_attributes: false,
         says_generated: generated::nothing,
