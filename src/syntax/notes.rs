@@ -56,6 +56,8 @@ pub(super) struct Notes {
     pub(super) nameless: Vec<Range<u32>>,
     /// Symbols that no other file knows, by number.
     pub(super) hidden: BTreeSet<u32>,
+    /// The symbols at the top of the file, by path, of those that were recorded up to a number: the first of each path.
+    pub(super) tops: (HashMap<Box<str>, u32>, usize),
 }
 
 /// A part of a type that stands apart from it.
@@ -118,6 +120,18 @@ impl Walk<'_> {
             known.depth += 1;
             known.end = at;
         }
+    }
+
+    /// The first symbol at the top of the file that has a path. However often it is asked, it looks at each symbol once.
+    pub(super) fn at_top(&mut self, path: &str) -> Option<u32> {
+        let (tops, known) = &mut self.notes.tops;
+        for (at, symbol) in (0..).zip(&self.facts.symbols).skip(*known) {
+            if symbol.parent.is_none() {
+                tops.entry(symbol.path.clone()).or_insert(at);
+            }
+        }
+        *known = self.facts.symbols.len();
+        tops.get(path).copied()
     }
 
     fn is_blank(&self, from: usize, to: usize) -> bool {
