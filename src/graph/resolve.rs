@@ -116,6 +116,15 @@ impl<'g> Resolver<'g> {
         if let Some(follows) = self.outline.rules().follows {
             return (follows.targets)(self, one);
         }
+        let mut all = self.targets_by_name(one);
+        for (target, guess) in all.clone() {
+            all.extend(self.behind_alias(target).map(|behind| (behind, guess)));
+        }
+        all
+    }
+
+    /// The targets of a call by its name; where one of several imports counts, the target by each of them, as guesses.
+    fn targets_by_name(&mut self, one: &Use) -> Vec<(Target, bool)> {
         self.declared = None;
         let first = self.target(one);
         let mut all = vec![first];
@@ -420,8 +429,10 @@ impl<'g> Resolver<'g> {
                 }
                 if let Some(class) = self.instance(of) {
                     let around = outline.nodes[node as usize].parent;
-                    let class = self.class(file, outline, around, class, depth)?;
-                    return if class == of { None } else { self.member(class, name, depth) };
+                    let Some(known) = self.class(file, outline, around, class, depth) else {
+                        return self.of_library(class, name);
+                    };
+                    return if known == of { None } else { self.member(known, name, depth) };
                 }
                 self.above(file, node, name, depth).or_else(|| self.added(file, node, name, depth))
             }

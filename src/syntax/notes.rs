@@ -38,6 +38,8 @@ pub(super) struct Notes {
     pub(super) namespaces: Vec<(std::ops::Range<u32>, Box<str>)>,
     /// The known value of a lambda's parameter, by the lambda's node.
     pub(super) given: HashMap<usize, super::locals::Seen>,
+    /// The type that is expected of a value, by the value's node, for values that have not come yet.
+    pub(super) expected: HashMap<usize, super::locals::Seen>,
     /// The calls to which functions are passed as arguments, by the functions' nodes: the path of the called function, and the position.
     pub(super) given_to: HashMap<usize, (Box<str>, u8)>,
     /// The name that a choice by types examines, by the position of the choice.

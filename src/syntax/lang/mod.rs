@@ -59,6 +59,7 @@ pub(super) mod rust_mask;
 mod rust_modules;
 mod rust_types;
 pub(super) mod swift;
+mod swift_expected;
 pub(super) mod swift_known;
 mod swift_locals;
 pub(super) mod swift_mask;
