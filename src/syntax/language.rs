@@ -83,6 +83,9 @@ fn alone(shown: Option<Vec<u8>>) -> Option<Masked> {
     shown.map(|shown| (shown, Vec::new()))
 }
 
+/// The longest file that is parsed a second time if it does not parse.
+const PARSED_TWICE_BYTES_MAX: usize = 1 << 20;
+
 /// Files that are recognised by their whole names, in any folder.
 const FILE_NAMES: &[(&str, Language)] = &[
     ("Rakefile", Language::Ruby),
@@ -422,9 +425,10 @@ impl Language {
         (self.row().mask)(bytes)
     }
 
-    /// Returns the text for a second parse of a file that did not parse.
+    /// Returns the text for a second parse of a file that did not parse. Both together have the time for one file, so a long file is
+    /// parsed once.
     pub(super) fn masked_further(self, shown: &[u8]) -> Option<Vec<u8>> {
-        (self.row().mask_further)(shown)
+        if shown.len() > PARSED_TWICE_BYTES_MAX { None } else { (self.row().mask_further)(shown) }
     }
 
     /// Checks whether `#` begins a comment.

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use tree_sitter::Node;
 
-use super::reading::Facts;
+use super::reading::{Facts, offset};
 use super::walk::{Decorators, Note, Walk};
 use super::{Kind, Trouble};
 
@@ -127,12 +127,12 @@ impl Walk<'_> {
     /// The first symbol at the top of the file that has a path. However often it is asked, it looks at each symbol once.
     pub(super) fn at_top(&mut self, path: &str) -> Option<u32> {
         let (tops, known) = &mut self.notes.tops;
-        for (at, symbol) in (0..).zip(&self.facts.symbols).skip(*known) {
+        for symbol in &self.facts.symbols[*known..] {
             if symbol.parent.is_none() {
-                tops.entry(symbol.path.clone()).or_insert(at);
+                tops.entry(symbol.path.clone()).or_insert(offset(*known));
             }
+            *known += 1;
         }
-        *known = self.facts.symbols.len();
         tops.get(path).copied()
     }
 
