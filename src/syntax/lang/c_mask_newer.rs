@@ -9,6 +9,10 @@ const SEARCHED_MAX: usize = 64;
 impl Masking<'_> {
     /// Masks what a word begins.
     pub(super) fn newer_at_word(&mut self, at: usize) {
+        // Most words begin with other letters.
+        if !matches!(self.source[self.tokens[at].start as usize], b'c' | b'd' | b'g') {
+            return;
+        }
         let before = |back: usize| at.checked_sub(back).map_or("", |it| self.word(it));
         match self.word(at) {
             // `if consteval { … }`, `if !consteval { … }`
