@@ -6,6 +6,9 @@ use super::outline::{Outline, Use};
 use super::resolve::{Resolver, Value};
 use provost_syntax::{ELSEWHERE, Given, HOLDS, Kind, TAKEN_OUT};
 
+/// The most names for one type, each of which is another name for the next, that are followed.
+const ALIASES_MAX: usize = 8;
+
 impl<'g> Resolver<'g> {
     /// What a call of a member leads to, on an instance of a class whose name is known; whether that is a guess. Where the code of a
     /// class is guessed for what an interface declares, the declaration is noted.
@@ -19,6 +22,7 @@ impl<'g> Resolver<'g> {
         }
         let found = class.and_then(|class| self.member(class, name, 0));
         let found = found.or_else(|| self.extension(written, name).filter(|_| class.is_none()));
+        let found = found.or_else(|| self.of_library(written, name).filter(|_| class.is_none()));
         let is_open = match found.or(class) {
             // An interface declares the member, and some class has its code.
             Some(Value::Symbol { file, node }) => self.is_open(file, node, found.is_some()),
@@ -127,6 +131,29 @@ impl<'g> Resolver<'g> {
         let named = self.class(file, outline, Some(node), named, depth)?;
         let is_type = matches!(named, Value::Symbol { file, node } if self.is_type_alias(file, node));
         if is_type { self.given(named, (Given::ITSELF, parameter), depth) } else { None }
+    }
+
+    /// The type for which a type alias is another name.
+    pub(super) fn behind_alias(&mut self, target: Target) -> Option<Target> {
+        let Target::Symbol { mut file, mut node } = target else { return None };
+        for _ in 0..ALIASES_MAX {
+            if !self.is_type_alias(file, node) {
+                break;
+            }
+            let Value::Symbol { file: of, node: at } = self.bases(file, node, 0).into_iter().next()? else {
+                return None;
+            };
+            (file, node) = (of, at);
+        }
+        let behind = Target::Symbol { file, node };
+        self.depends_on(file);
+        (behind != target).then_some(behind)
+    }
+
+    /// A member that other files add to what a type of the language's own library keeps to.
+    pub(super) fn of_library(&mut self, of: &str, name: &str) -> Option<Value> {
+        let look = self.outline.rules().of_library?;
+        look(self, of, name)
     }
 
     fn is_type_alias(&self, file: u32, node: u32) -> bool {

@@ -11,6 +11,7 @@ mod given;
 mod guesses;
 mod instances;
 mod interned_names;
+mod keyed_files;
 mod lang;
 mod modules;
 mod outline;
@@ -21,6 +22,7 @@ mod scip;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use keyed_files::{Fingerprints, Key, KeyedFiles};
 pub use lang::is_settings;
 use lang::{Settings, rules_at};
 use modules::keys_of;
@@ -41,7 +43,7 @@ pub struct Graph {
     /// Files whose edges depend on another file's exports.
     dependants: BTreeMap<u32, BTreeSet<u32>>,
     /// Files whose edges depend on which files define or extend a symbol, by its key.
-    asking: BTreeMap<Box<str>, BTreeSet<u32>>,
+    asking: KeyedFiles,
     /// Files whose imports have to be followed again, and files whose calls have to be.
     unlinked: BTreeSet<u32>,
     unresolved: BTreeSet<u32>,
@@ -67,7 +69,8 @@ struct Files {
     by_folder: BTreeMap<Box<str>, BTreeSet<u32>>,
     /// Files that extend a type of another file, by the name of the type; and, in languages in which files know names without
     /// importing them, the defining files, by the language's key for the name.
-    adding: BTreeMap<Box<str>, BTreeSet<u32>>,
+    adding: KeyedFiles,
+    keys: Fingerprints,
 }
 
 #[derive(Debug)]
@@ -80,7 +83,7 @@ struct File {
     edges: Vec<Edge>,
     deps: Vec<u32>,
     /// The keys by which its edges depend on other files' definitions and extensions.
-    asked: Vec<Box<str>>,
+    asked: Box<[Key]>,
 }
 
 /// A call of one symbol by another.
@@ -181,14 +184,11 @@ impl Files {
     /// Notes, or forgets, under which keys a file defines or adds something.
     fn adds(&mut self, number: u32, keys: &BTreeSet<Box<str>>, is_there: bool) {
         for name in keys {
-            let all = self.adding.entry(name.clone()).or_default();
+            let key = self.keys.of(name);
             if is_there {
-                all.insert(number);
+                self.adding.insert(key, number);
             } else {
-                all.remove(&number);
-                if all.is_empty() {
-                    self.adding.remove(name);
-                }
+                self.adding.remove(key, number);
             }
         }
     }
@@ -241,7 +241,7 @@ impl Graph {
 
     fn add(&mut self, path: &RepoPath, outline: Arc<Outline>) {
         let links = vec![None; outline.specs.len()].into();
-        let (keys, edges, deps, asked) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let (keys, edges, deps, asked) = (Vec::new(), Vec::new(), Vec::new(), Box::default());
         let adds = added_keys(path, &outline);
         let number = self.files.add(File { path: path.clone(), outline, links, keys, edges, deps, asked });
         self.unlinked.insert(number);
@@ -253,7 +253,7 @@ impl Graph {
     /// Files that have asked for these keys look again.
     fn look_again_at<'k>(&mut self, keys: impl IntoIterator<Item = &'k Box<str>>) {
         for name in keys {
-            self.unresolved.extend(self.asking.get(name).into_iter().flatten());
+            self.unresolved.extend(self.asking.under(self.files.keys.of(name)));
         }
     }
 
@@ -298,7 +298,7 @@ impl Graph {
             self.unsubscribe(key, number);
         }
         self.let_go(number, &file.deps);
-        self.ask_no_more(number, &file.asked);
+        file.asked.iter().for_each(|key| self.asking.remove(*key, number));
         if let Some(folder) = folder_as_module(path)
             && let Some(all) = self.files.by_folder.get_mut(folder)
         {
@@ -389,17 +389,6 @@ impl Graph {
         }
     }
 
-    fn ask_no_more(&mut self, number: u32, asked: &[Box<str>]) {
-        for name in asked {
-            if let Some(all) = self.asking.get_mut(name) {
-                all.remove(&number);
-                if all.is_empty() {
-                    self.asking.remove(name);
-                }
-            }
-        }
-    }
-
     /// Whether everything that came in has been followed.
     pub fn is_settled(&self) -> bool {
         self.unlinked.is_empty() && self.unresolved.is_empty()
@@ -466,18 +455,17 @@ impl Graph {
         if let Some(told) = self.told.get(&file.path) {
             self.add_told(number, told, &mut edges, &mut deps);
         }
+        let asked: Box<[Key]> = asked.iter().map(|key| self.files.keys.of(key)).collect();
         let Some(file) = self.files.get_mut(number) else { return };
         self.edges = self.edges - file.edges.len() + edges.len();
         edges.shrink_to_fit();
         file.edges = edges;
-        let asked_before = std::mem::replace(&mut file.asked, asked.clone());
+        file.asked.iter().for_each(|key| self.asking.remove(*key, number));
+        asked.iter().for_each(|key| self.asking.insert(*key, number));
+        file.asked = asked;
         let before = std::mem::replace(&mut file.deps, deps.clone());
         let gone: Vec<u32> = before.into_iter().filter(|dep| deps.binary_search(dep).is_err()).collect();
         self.let_go(number, &gone);
-        self.ask_no_more(number, &asked_before);
-        for name in asked {
-            self.asking.entry(name).or_default().insert(number);
-        }
         for dep in deps {
             self.dependants.entry(dep).or_default().insert(number);
         }

@@ -35,7 +35,7 @@ pub(super) struct Resolved {
     /// Other files that were examined.
     pub(super) deps: Vec<u32>,
     /// The keys by which the calls depend on other files' definitions and extensions.
-    pub(super) asked: Vec<Box<str>>,
+    pub(super) asked: BTreeSet<Box<str>>,
 }
 
 /// Resolves the calls of one file.
@@ -107,15 +107,24 @@ impl<'g> Resolver<'g> {
             }
         }
         self.deps.remove(&self.at);
-        Resolved { edges, deps: self.deps.into_iter().collect(), asked: self.asked.into_iter().collect() }
+        Resolved { edges, deps: self.deps.into_iter().collect(), asked: self.asked }
     }
 
-    /// The targets of a call; where one of several imports counts, the target by each of them, as guesses.
+    /// The targets of a call. A call of another name for a type makes an instance of the type, and leads to both.
     fn targets(&mut self, one: &Use) -> Vec<(Target, bool)> {
         (self.which, self.alternatives, self.steps_left) = (0, 1, RESOLVE_STEPS_MAX);
         if let Some(follows) = self.outline.rules().follows {
             return (follows.targets)(self, one);
         }
+        let mut all = self.targets_by_name(one);
+        for (target, guess) in all.clone() {
+            all.extend(self.behind_alias(target).map(|behind| (behind, guess)));
+        }
+        all
+    }
+
+    /// The targets of a call by its name; where one of several imports counts, the target by each of them, as guesses.
+    fn targets_by_name(&mut self, one: &Use) -> Vec<(Target, bool)> {
         self.declared = None;
         let first = self.target(one);
         let mut all = vec![first];
@@ -420,8 +429,10 @@ impl<'g> Resolver<'g> {
                 }
                 if let Some(class) = self.instance(of) {
                     let around = outline.nodes[node as usize].parent;
-                    let class = self.class(file, outline, around, class, depth)?;
-                    return if class == of { None } else { self.member(class, name, depth) };
+                    let Some(known) = self.class(file, outline, around, class, depth) else {
+                        return self.of_library(class, name);
+                    };
+                    return if known == of { None } else { self.member(known, name, depth) };
                 }
                 self.above(file, node, name, depth).or_else(|| self.added(file, node, name, depth))
             }
@@ -438,13 +449,13 @@ impl<'g> Resolver<'g> {
     /// The files that define something, or add to it, under a key; in the order of their paths.
     pub(super) fn adding(&mut self, key: &str) -> Vec<u32> {
         self.asked.insert(key.into());
-        let all = self.files.adding.get(key).into_iter().flatten().copied().collect();
+        let all = self.files.adding.under(self.files.keys.of(key)).collect();
         self.in_order(all)
     }
 
     /// The same, and none if there are more than so many.
     pub(super) fn adding_at_most(&mut self, key: &str, most: usize) -> Vec<u32> {
-        if self.files.adding.get(key).is_none_or(|all| all.len() > most) {
+        if self.files.adding.has_more_than(self.files.keys.of(key), most) {
             self.asked.insert(key.into());
             return Vec::new();
         }
@@ -454,9 +465,11 @@ impl<'g> Resolver<'g> {
     /// Those of some files, on which the edges depend already, that define something under a key; in the order of their paths. What comes
     /// and goes in other files makes no difference to that, however many of them have the same name.
     pub(super) fn adding_among(&self, key: &str, some: &BTreeSet<u32>) -> Vec<u32> {
-        let Some(all) = self.files.adding.get(key) else { return Vec::new() };
-        let (fewer, more) = if all.len() < some.len() { (all, some) } else { (some, all) };
-        self.in_order(fewer.iter().filter(|it| more.contains(it)).copied().collect())
+        let (adding, key) = (&self.files.adding, self.files.keys.of(key));
+        self.in_order(match adding.has_more_than(key, some.len()) {
+            true => some.iter().copied().filter(|it| adding.has(key, *it)).collect(),
+            false => adding.under(key).filter(|it| some.contains(it)).collect(),
+        })
     }
 
     /// Numbers are given as files come, and the graph is to be the same in any order.

@@ -1,6 +1,7 @@
 //! Calls: callers and callees within a file, and calls out of it.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use super::{Given, Kind, Reading};
 use provost_base::limits::{CLASSES_ABOVE_MAX, NAMESAKES_MAX, SCOPES_MAX};
@@ -20,8 +21,8 @@ pub struct Call {
 /// The called function or method, as it is written.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Callee {
-    /// The last name: `f` of `a.b.f()`.
-    pub name: Box<str>,
+    /// The last name: `f` of `a.b.f()`. Calls of one name in a file share it.
+    pub name: Arc<str>,
     /// The expression before the name.
     pub receiver: Receiver,
     /// The syntax of the call.

@@ -64,11 +64,11 @@ pub(super) const CSHARP: Knowledge = Knowledge {
 pub(super) const KOTLIN: Knowledge = Knowledge {
     exact: "symbols, their ranges and signatures; packages, imports with other names and stars, those of Java too; functions outside of \
             classes, companions, functions that extend a type by its name; methods and properties by written types, by what is made \
-            there, by classes above and around, and after `is`",
+            there, by classes above and around, after `is`, and by named contexts",
     guessed: "a method of an interface or of a value of unknown type; each of several functions of one full name",
     unknown: "types that are inferred from what functions without a written type give back, what `apply`, `run` and `with` make `this`, \
-              operators, elements of collections, Java's view of Kotlin's properties; files whose comments say that a program has \
-              written them are left out",
+              operators, elements of collections, which value of a caller a context takes, Java's view of Kotlin's properties; \
+              files whose comments say that a program has written them are left out",
 };
 
 pub(super) const C: Knowledge = Knowledge {
@@ -77,9 +77,9 @@ pub(super) const C: Knowledge = Knowledge {
             alone has the name; a function by its declaration and its definition; members by written types",
     guessed: "a definition that does not include its declaration, each of several definitions; what looks like a call in a \
               `#define`; a member of a value of unknown type",
-    unknown: "what macros stand for; functions behind pointers; of a condition whose branches make sense only with what is \
-              around them, all branches but the first; files that moc, bison, flex, protobuf and others say they have written \
-              are left out",
+    unknown: "what macros stand for; functions behind pointers; bits without a name that stand behind a comma, in contracts; \
+              of a condition whose branches make sense only with what is around them, all branches but the first; files that moc, \
+              bison, flex, protobuf and others say they have written are left out",
 };
 
 pub(super) const CPP: Knowledge = Knowledge {

@@ -10,8 +10,9 @@ use super::canon::{DeclaredName, Role};
 use super::generated::Says;
 use super::knowledge::Knowledge;
 use super::lang::{
-    Dialect, c_grammar, c_mask, csharp, csharp_mask, ecma, ecma_mask, go, java, kotlin, kotlin_mask, php,
-    php_known, python, ruby, ruby_known, rust, rust_mask, swift, swift_known, swift_mask,
+    Dialect, c_grammar, c_mask, csharp, csharp_mask, ecma, ecma_mask, go, java, java_mask, kotlin,
+    kotlin_mask, php, php_known, php_mask, python, ruby, ruby_known, ruby_mask, rust, rust_mask, swift,
+    swift_known, swift_mask,
 };
 use super::{built_in, built_in_jvm, generated, knowledge};
 
@@ -82,6 +83,9 @@ fn alone(shown: Option<Vec<u8>>) -> Option<Masked> {
     shown.map(|shown| (shown, Vec::new()))
 }
 
+/// The longest file that is parsed a second time if it does not parse.
+const PARSED_TWICE_BYTES_MAX: usize = 1 << 20;
+
 /// Files that are recognised by their whole names, in any folder.
 const FILE_NAMES: &[(&str, Language)] = &[
     ("Rakefile", Language::Ruby),
@@ -110,7 +114,7 @@ const LANGUAGES: &[Row] = &[
         typed: false,
         bare_fields: false,
         mask: |it| alone(ecma_mask::mask(it)),
-        mask_further: |_| None,
+        mask_further: ecma_mask::mask_newer,
         hash_remarks: false,
         at_attributes: true,
         says_generated: generated::nothing,
@@ -125,7 +129,7 @@ const LANGUAGES: &[Row] = &[
         typed: false,
         bare_fields: false,
         mask: |it| alone(ecma_mask::mask(it)),
-        mask_further: ecma_mask::mask_between_tags,
+        mask_further: ecma_mask::mask_newer_and_tags,
         hash_remarks: false,
         at_attributes: true,
         says_generated: generated::nothing,
@@ -200,7 +204,7 @@ const LANGUAGES: &[Row] = &[
         typed: true,
         bare_fields: false,
         mask: |_| None,
-        mask_further: |_| None,
+        mask_further: java_mask::mask,
         hash_remarks: false,
         at_attributes: true,
         says_generated: generated::in_any_comment,
@@ -215,7 +219,7 @@ const LANGUAGES: &[Row] = &[
         typed: true,
         bare_fields: false,
         mask: |it| alone(csharp_mask::mask(it)),
-        mask_further: |_| None,
+        mask_further: csharp_mask::mask_newer,
         hash_remarks: false,
         at_attributes: false,
         says_generated: generated::in_any_comment,
@@ -245,7 +249,7 @@ const LANGUAGES: &[Row] = &[
         typed: false,
         bare_fields: false,
         mask: |_| None,
-        mask_further: |_| None,
+        mask_further: ruby_mask::mask,
         hash_remarks: true,
         at_attributes: false,
         says_generated: generated::nothing,
@@ -260,7 +264,7 @@ const LANGUAGES: &[Row] = &[
         typed: true,
         bare_fields: false,
         mask: |_| None,
-        mask_further: |_| None,
+        mask_further: php_mask::mask,
         hash_remarks: true,
         at_attributes: false,
         says_generated: generated::nothing,
@@ -421,9 +425,10 @@ impl Language {
         (self.row().mask)(bytes)
     }
 
-    /// Returns the text for a second parse of a file that did not parse.
+    /// Returns the text for a second parse of a file that did not parse. Both together have the time for one file, so a long file is
+    /// parsed once.
     pub(super) fn masked_further(self, shown: &[u8]) -> Option<Vec<u8>> {
-        (self.row().mask_further)(shown)
+        if shown.len() > PARSED_TWICE_BYTES_MAX { None } else { (self.row().mask_further)(shown) }
     }
 
     /// Checks whether `#` begins a comment.

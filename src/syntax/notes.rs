@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use tree_sitter::Node;
 
-use super::reading::Facts;
+use super::reading::{Facts, offset};
 use super::walk::{Decorators, Note, Walk};
 use super::{Kind, Trouble};
 
@@ -38,6 +38,8 @@ pub(super) struct Notes {
     pub(super) namespaces: Vec<(std::ops::Range<u32>, Box<str>)>,
     /// The known value of a lambda's parameter, by the lambda's node.
     pub(super) given: HashMap<usize, super::locals::Seen>,
+    /// The type that is expected of a value, by the value's node, for values that have not come yet.
+    pub(super) expected: HashMap<usize, super::locals::Seen>,
     /// The calls to which functions are passed as arguments, by the functions' nodes: the path of the called function, and the position.
     pub(super) given_to: HashMap<usize, (Box<str>, u8)>,
     /// The name that a choice by types examines, by the position of the choice.
@@ -56,6 +58,8 @@ pub(super) struct Notes {
     pub(super) nameless: Vec<Range<u32>>,
     /// Symbols that no other file knows, by number.
     pub(super) hidden: BTreeSet<u32>,
+    /// The symbols at the top of the file, by path, of those that were recorded up to a number: the first of each path.
+    pub(super) tops: (HashMap<Box<str>, u32>, usize),
 }
 
 /// A part of a type that stands apart from it.
@@ -118,6 +122,18 @@ impl Walk<'_> {
             known.depth += 1;
             known.end = at;
         }
+    }
+
+    /// The first symbol at the top of the file that has a path. However often it is asked, it looks at each symbol once.
+    pub(super) fn at_top(&mut self, path: &str) -> Option<u32> {
+        let (tops, known) = &mut self.notes.tops;
+        for symbol in &self.facts.symbols[*known..] {
+            if symbol.parent.is_none() {
+                tops.entry(symbol.path.clone()).or_insert(offset(*known));
+            }
+            *known += 1;
+        }
+        tops.get(path).copied()
     }
 
     fn is_blank(&self, from: usize, to: usize) -> bool {

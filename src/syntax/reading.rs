@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
 use std::ops::{ControlFlow, Range};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tree_sitter::{ParseOptions, ParseState, Parser, Tree};
@@ -355,7 +356,9 @@ impl Reading {
                 Receiver::Path(path) | Receiver::Within(path) | Receiver::Instance(path) => text(path),
                 _ => 0,
             };
-            text(&call.callee.name) + before
+            // Each of the calls of a name has its part of it.
+            let name = &call.callee.name;
+            piece(2 * size_of::<usize>() + name.len()) / Arc::strong_count(name) + before
         });
         let taken = |what: &Imported| match what {
             Imported::Name(name) => text(name),

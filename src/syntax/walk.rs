@@ -6,6 +6,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
+use std::sync::Arc;
 
 use tree_sitter::{Node, Tree};
 
@@ -128,6 +129,8 @@ pub(super) struct Walk<'a> {
     errors: Option<(u32, u32)>,
     /// The end of the innermost error around the current node.
     error_end: usize,
+    /// The names of what is called, each once.
+    called: HashSet<Arc<str>>,
     text_left: usize,
     full: Option<u32>,
     deep: Option<u32>,
@@ -157,6 +160,7 @@ impl<'a> Walk<'a> {
             adopted: Vec::new(),
             errors: None,
             error_end: 0,
+            called: HashSet::new(),
             text_left: SOURCE_TEXT_MIN.saturating_add(source.len().saturating_mul(SOURCE_TEXT_PER_BYTE)),
             full: None,
             deep: None,
@@ -474,7 +478,12 @@ impl<'a> Walk<'a> {
             self.full = self.full.or(Some(offset(at.start_byte())));
             return;
         }
-        let callee = Callee { name: name.into(), receiver, form };
+        let name = self.called.get(name).cloned().unwrap_or_else(|| {
+            let name: Arc<str> = name.into();
+            self.called.insert(Arc::clone(&name));
+            name
+        });
+        let callee = Callee { name, receiver, form };
         self.facts.calls.push(Call { caller: self.scope.caller, callee, at: offset(at.start_byte()) });
     }
 

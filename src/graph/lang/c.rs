@@ -77,8 +77,8 @@ fn tries(spec: &str, path: &str, files: &Files, settings: &Settings) -> Tries {
 fn only_one(named: &str, files: &Files) -> Option<String> {
     let ends: Vec<&str> = named.split('/').filter(|part| !matches!(*part, "" | "." | "..")).collect();
     let end = format!("/{}", ends.join("/"));
-    let listed = files.adding.get(&*name_key(named)).into_iter().flatten();
-    let mut found = listed.filter_map(|file| files.path(*file)).filter(|path| path.ends_with(&end));
+    let listed = files.adding.under(files.keys.of(&name_key(named)));
+    let mut found = listed.filter_map(|file| files.path(file)).filter(|path| path.ends_with(&end));
     let first = found.next()?;
     found.next().is_none().then(|| first.to_owned())
 }

@@ -26,6 +26,7 @@ pub(super) const RULES: Rules = Rules {
     around: None,
     by_path: None,
     extension: None,
+    of_library: None,
     only_one: None,
     whole: None,
     default: None,

@@ -18,6 +18,7 @@ mod ruby;
 mod rust;
 mod rust_settings;
 mod swift;
+mod swift_library;
 
 use std::collections::BTreeSet;
 
@@ -66,6 +67,8 @@ pub(super) struct Rules {
     pub(super) by_path: Option<ByPath>,
     /// The lookup of a function that other files add to the types of a name: the last names of the type and of the function.
     pub(super) extension: Option<Extension>,
+    /// The lookup of a member that files add to what a type of the language's own library keeps to: the names of the type and the member.
+    pub(super) of_library: Option<Extension>,
     /// The only member with its name among all files, as a guess; `None` if only imported files are searched.
     pub(super) only_one: Option<fn(&mut Resolver<'_>, &str) -> Option<Value>>,
     /// Whether a member is guessed by its name if a function or a field before it does not declare its type.
@@ -131,6 +134,7 @@ pub(super) const PLAIN: Rules = Rules {
     around: None,
     by_path: None,
     extension: None,
+    of_library: None,
     only_one: None,
     guesses_behind_unknown: false,
     declaration_counts: false,

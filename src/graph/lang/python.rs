@@ -24,6 +24,7 @@ pub(super) const RULES: Rules = Rules {
     around: None,
     by_path: None,
     extension: None,
+    of_library: None,
     only_one: None,
     // A module of Python cannot be called, and `__init__` is looked up like any other method.
     whole: None,

@@ -25,6 +25,7 @@ pub(super) const RULES: Rules = Rules {
     around: None,
     by_path: None,
     extension: None,
+    of_library: None,
     only_one: None,
     guesses_behind_unknown: true,
     whole: None,

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{PLAIN, Rules};
+use super::{PLAIN, Rules, swift_library};
 use crate::modules::{folder_of, joined};
 use crate::outline::Outline;
 use crate::resolve::{Resolver, Value};
@@ -17,6 +17,7 @@ pub(super) const RULES: Rules = Rules {
     keys: Some(keys),
     around: Some(around),
     added: Some(added),
+    of_library: Some(of_library),
     by_path: Some(by_path),
     only_one: Some(only_one),
     implied: Some("init"),
@@ -282,8 +283,11 @@ fn added(resolver: &mut Resolver<'_>, (file, node): (u32, u32), name: &str, dept
         of == own || of == from || imports.contains(&of.1)
     });
     let whole = format!("{path}.{name}");
-    let direct = parts.iter().find_map(|it| Some((*it, files.outline(*it)?.node(&whole)?)));
-    let found = match direct {
+    let mut all = parts.iter().filter_map(|it| Some((*it, files.outline(*it)?.node(&whole)?)));
+    // A type is where it is defined, and not where another extension adds to it.
+    let is_defined = |(file, node): &(u32, u32)| files.outline(*file).is_some_and(|it| !is_part(it, *node));
+    let added_to = all.clone().next();
+    let found = match all.find(is_defined).or(added_to) {
         Some((file, node)) => {
             resolver.depends_on(file);
             Some(Value::Symbol { file, node })
@@ -299,12 +303,34 @@ fn added(resolver: &mut Resolver<'_>, (file, node): (u32, u32), name: &str, dept
                 .find_map(|base| resolver.member(base, name, depth + 1))
         }),
     };
+    let found = found.or_else(|| {
+        let bases = outline.nodes[node as usize].bases.iter().map(|it| outline.word(*it));
+        bases.map(|it| it.trim_start_matches(ELSEWHERE)).find_map(|of| of_library(resolver, of, name))
+    });
     if let Some(Value::Symbol { file, node }) = found {
         resolver.chosen.insert(key, Some((file, node)));
     } else {
         resolver.chosen.remove(&key);
     }
     found
+}
+
+/// A method that an extension adds to a protocol of Swift's own library, for a type of that library that keeps to it. The narrowest
+/// protocol counts. A name that the library has itself may be meant as such.
+fn of_library(resolver: &mut Resolver<'_>, of: &str, name: &str) -> Option<Value> {
+    if resolver.outline.language.has_built_in(name) {
+        return None;
+    }
+    let (files, asking) = (resolver.files, resolver.asking());
+    swift_library::kept_to_by(of).iter().find_map(|protocol| {
+        let parts = resolver.adding(&format!("swift:+{protocol}"));
+        let seen = if parts.is_empty() { parts } else { seen_by(resolver, asking, parts) };
+        let whole = format!("{protocol}.{name}");
+        let mut all = seen.into_iter().filter_map(|it| Some((it, files.outline(it)?.node(&whole)?)));
+        let (file, node) = all.next().filter(|_| all.next().is_none())?;
+        resolver.depends_on(file);
+        Some(Value::Symbol { file, node })
+    })
 }
 
 /// The only method of its name in what the asking file sees.

@@ -195,7 +195,7 @@ fn version((bytes, reading): &Read) -> Version<'_> {
 fn called_at_top(reading: &Reading) -> BTreeSet<Box<str>> {
     let is_named = |it: &&Call| matches!(it.callee.receiver, Receiver::None | Receiver::Path(_));
     let at_top = reading.calls.iter().filter(|it| it.caller.is_none()).filter(is_named);
-    let names = at_top.map(|it| it.callee.name.clone());
+    let names = at_top.map(|it| Box::from(&*it.callee.name));
     names.filter(|it| reading.find(it).is_empty()).collect()
 }
 

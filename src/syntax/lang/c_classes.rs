@@ -40,6 +40,7 @@ fn define(walk: &mut Walk<'_>, node: Node<'_>, name: Node<'_>, kind: Kind, range
     let (template, clause) = (types::template_of(walk, node), child_of(walk, node, &[Kind::BaseClause]));
     // Where all can be seen, those who use it rely on the fields and their order. What a class shows has contracts of its own.
     let fields = if kind == Kind::Class { Vec::new() } else { fields_of(walk, node) };
+    let bits: Vec<_> = fields.iter().map(|it| nameless_bits(walk, *it)).collect();
     let length = clause.map_or(0, |it| it.byte_range().len())
         + fields.iter().map(|it| it.byte_range().len()).sum::<usize>();
     let signature = walk.sign(length, |scribe| {
@@ -52,8 +53,12 @@ fn define(walk: &mut Walk<'_>, node: Node<'_>, name: Node<'_>, kind: Kind, range
         }
         if !fields.is_empty() {
             scribe.word(" {");
-            for field in &fields {
-                scribe.word(" ").node(*field);
+            for (field, bits) in fields.iter().zip(&bits) {
+                match bits {
+                    // What the grammar is not shown is read from the file.
+                    Some((typed, bits)) => scribe.word(" ").node(*typed).word(bits),
+                    None => scribe.word(" ").node(*field),
+                };
             }
             scribe.word(" }");
         }
@@ -90,6 +95,17 @@ fn fields_of<'t>(walk: &Walk<'_>, node: Node<'t>) -> Vec<Node<'t>> {
         }
     }
     found
+}
+
+/// The type and the width of bits without a name, ` : 5;`, which decide where the next field is.
+fn nameless_bits<'t>(walk: &Walk<'_>, field: Node<'t>) -> Option<(Node<'t>, String)> {
+    let typed = walk
+        .field(field, Field::Type as u8)
+        .filter(|_| walk.field(field, Field::Declarator as u8).is_none())?;
+    let behind = walk.source.get(typed.end_byte()..field.end_byte())?;
+    let width =
+        std::str::from_utf8(behind).ok()?.trim_start().strip_prefix(':')?.trim_end_matches(';').trim();
+    Some((typed, format!(" : {width};")))
 }
 
 fn bases_of(walk: &Walk<'_>, clause: Node<'_>) -> Vec<Box<str>> {

@@ -76,7 +76,7 @@ impl Masking<'_> {
                     // `return typename T::type();`
                     "typename" if at > 0 && self.word(at - 1) == "return" => self.blank_range(at, at),
                     "operator" => self.called_operator(at),
-                    _ => {}
+                    _ => self.newer_at_word(at),
                 }
                 if self.mark(at + 1) == b'(' || is_like_a_macro(self.word(at)) {
                     let before = at.checked_sub(1).map_or(0, |it| self.mark(it));
@@ -106,6 +106,7 @@ impl Masking<'_> {
                 }
             }
             Kind::Mark(b'*') => self.pointer_to_member(at),
+            Kind::Mark(b'[' | b'~' | b':' | b',') => self.newer_at_mark(at, here),
             _ => {}
         }
     }

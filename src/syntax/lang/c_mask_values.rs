@@ -189,10 +189,12 @@ impl Masking<'_> {
                 .split(|it| *it == b'\n')
                 .skip(1)
                 .any(|line| line.trim_ascii_start().starts_with(b"#"));
-            if (self.mark(at + 2) == b'}' || is_condition)
-                && between.first().is_some_and(u8::is_ascii_whitespace)
-            {
-                self.write(end, b";");
+            let next = between.first().copied().unwrap_or_default();
+            if (self.mark(at + 2) == b'}' || is_condition) && next.is_ascii_whitespace() {
+                // At the end of a line the name of the label is a statement of its own, so that the line keeps its end.
+                let is_line_end = matches!(next, b'\n' | b'\r');
+                self.write(if is_line_end { end - 1 } else { end }, b";");
+                self.begins = at + 2;
             }
             return at;
         }
@@ -200,7 +202,7 @@ impl Masking<'_> {
             if !matches!(word, "while" | "if" | "for" | "switch")
                 && let Some(closing) = self.closing(at + 1)
             {
-                self.without_semicolon(closing);
+                self.without_semicolon(at + 1, closing);
             }
             return at;
         }
@@ -230,7 +232,7 @@ impl Masking<'_> {
     }
 
     /// `EACH(a, b) { … }` and `CHECK(a)` on a line of its own get a semicolon.
-    fn without_semicolon(&mut self, closing: usize) {
+    fn without_semicolon(&mut self, opening: usize, closing: usize) {
         let next = closing + 1;
         let is_block = self.mark(next) == b'{';
         let is_next_line = (!self.word(next).is_empty() || self.mark(next) == b'}')
@@ -238,9 +240,48 @@ impl Masking<'_> {
             && !matches!(self.word(next), "const" | "noexcept" | "and" | "or");
         let end = self.tokens[closing].end as usize;
         if (is_block || is_next_line) && self.source.get(end).is_some_and(u8::is_ascii_whitespace) {
-            self.write(end, b";");
+            let behind = &self.source[end..];
+            let is_blank = |it: u8| matches!(it, b' ' | b'\t');
+            let blank = behind.iter().position(|it| !matches!(it, b'\n' | b'\r')).unwrap_or_default();
+            match behind.trim_ascii_start().first() {
+                _ if is_blank(behind[0]) => self.write(end, b";"),
+                // The line of a directive stays alone: a semicolon in place of the line's end would join the two.
+                Some(b'#') if self.instead_of_directive(end) => {}
+                Some(b'#') if !self.as_values(opening, closing) => return,
+                Some(b'#') => {}
+                _ if is_blank(behind[blank]) => self.write(end + blank, b";"),
+                _ => self.write(end, b";"),
+            }
             self.begins = next;
         }
+    }
+
+    /// Shows a semicolon instead of the next directive, if that says nothing that is read: `EACH(X)` is often followed by `#undef X`.
+    fn instead_of_directive(&mut self, from: usize) -> bool {
+        let behind = &self.source[from..];
+        let blanks = behind.len() - behind.trim_ascii_start().len();
+        let line = behind[blanks..].split(|it| *it == b'\n').next().unwrap_or_default();
+        let word = line.strip_prefix(b"#").unwrap_or_default().trim_ascii_start();
+        let says_nothing =
+            [&b"undef"[..], b"pragma", b"error", b"warning"].iter().any(|it| word.starts_with(it));
+        if !says_nothing || line.trim_ascii_end().ends_with(b"\\") {
+            return false;
+        }
+        let begin = from + blanks;
+        self.blank(begin..begin + line.len());
+        self.write(begin, b";");
+        true
+    }
+
+    /// Shows `CHECK(a, b)` as `CHECK,a,b;`, which needs no place behind it; whether that is possible.
+    fn as_values(&mut self, opening: usize, closing: usize) -> bool {
+        if (opening..closing).any(|it| self.mark(it) == b'{') {
+            return false;
+        }
+        let (open, close) = (self.tokens[opening].start as usize, self.tokens[closing].start as usize);
+        self.write(open, if closing == opening + 1 { b" " } else { b"," });
+        self.write(close, b";");
+        true
     }
 
     /// Shows the braces of `A a = {}` among parameters as a name, because the grammar allows no braces there.

@@ -172,6 +172,7 @@ impl Masking<'_> {
         if matches!(self.word(next), "class" | "struct") {
             next += 1;
         }
+        next = self.attributes_of_type(at, next);
         // `enum : char { A }`
         if self.word(at) == "enum" && self.mark(next) == b':' {
             let end = (next..next + 16).find(|it| self.mark(*it) == b'{');

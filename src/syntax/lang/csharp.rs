@@ -490,7 +490,10 @@ fn function(walk: &mut Walk<'_>, node: Node<'_>, kind: Kind) {
 
 /// `operator+`, as it is written, without the blank.
 fn operator_name(walk: &Walk<'_>, node: Node<'_>) -> String {
-    let sign = walk.field(node, Field::Operator as u8).map(|it| walk.text(it).into_owned());
+    let sign = walk.field(node, Field::Operator as u8).map(|it| {
+        let is_compound = walk.source.get(it.end_byte()) == Some(&b'=');
+        walk.text(it).into_owned() + if is_compound { "=" } else { "" }
+    });
     let sign = sign.unwrap_or_else(|| {
         let text = walk.text(node);
         let behind = text.split_once("operator").map_or("", |(_, behind)| behind);

@@ -1,5 +1,6 @@
 //! The text of C# as Provost shows it to the grammar, which lacks the newest parts of the language: only the members of
-//! `extension(Store store) { … }`, and `allows ref struct` as one word. All bytes keep their places.
+//! `extension(Store store) { … }`, `allows ref struct` as one word, and `operator +` instead of `operator +=`. All bytes keep
+//! their places.
 
 /// Returns the text for the grammar; `None` if the grammar takes the file itself.
 pub(crate) fn mask(bytes: &[u8]) -> Option<Vec<u8>> {
@@ -22,10 +23,108 @@ pub(crate) fn mask(bytes: &[u8]) -> Option<Vec<u8>> {
                 let shown = shown.get_or_insert_with(|| bytes.to_vec());
                 (shown[at + 6], shown[at + 10]) = (b'_', b'_');
             }
+            [b'o', b'p', b'e', b'r', b'a', b't', b'o', b'r', _] => {
+                let before = at.checked_sub(1).map_or(b' ', |it| bytes[it]);
+                let is_word = before.is_ascii_whitespace() || before == b'.';
+                if let Some(equals) = compound(bytes, at + 8).filter(|_| is_word) {
+                    shown.get_or_insert_with(|| bytes.to_vec())[equals] = b' ';
+                }
+            }
             _ => {}
         }
     }
     shown
+}
+
+/// Returns the text for a second parse of a file that did not parse; `None` if it has none of these:
+///
+/// - `store?.size = 1`, which loses the `?`;
+/// - parameters of lambdas with a modifier and no type, `(text, out size) => …`, which lose the modifier;
+/// - lines with directives for the program that runs a file, `#:package …`, which are blank.
+pub(crate) fn mask_newer(bytes: &[u8]) -> Option<Vec<u8>> {
+    let mut shown = None::<Vec<u8>>;
+    let mut blank = |from: usize, to: usize| {
+        let shown = shown.get_or_insert_with(|| bytes.to_vec());
+        shown[from..to].iter_mut().filter(|it| !matches!(**it, b'\n' | b'\r')).for_each(|it| *it = b' ');
+    };
+    for (at, pair) in bytes.windows(2).enumerate() {
+        match pair {
+            b"?." | b"?[" if is_assigned(&bytes[at + 1..]) => blank(at, at + 1),
+            b"=>" => {
+                for (from, to) in modifiers_before(bytes, at) {
+                    blank(from, to);
+                }
+            }
+            b"#:" if at == 0 || bytes[at - 1] == b'\n' => {
+                let line = bytes[at..].iter().take_while(|it| !matches!(**it, b'\n' | b'\r')).count();
+                blank(at, at + line);
+            }
+            _ => {}
+        }
+    }
+    shown
+}
+
+/// The most bytes of what is given a value, and of a list of parameters before an arrow.
+const TARGET_MAX: usize = 256;
+
+/// Checks whether names and elements behind each other are given a value.
+fn is_assigned(text: &[u8]) -> bool {
+    let mut depth = 0_usize;
+    let mut goes_on = |byte: &u8| {
+        match byte {
+            b'[' | b'(' => depth += 1,
+            b']' | b')' if depth > 0 => depth -= 1,
+            byte if depth > 0 => return !matches!(byte, b';' | b'{' | b'}'),
+            byte => return byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'?' | b'!' | b'@'),
+        }
+        true
+    };
+    let target = text.iter().take(TARGET_MAX).take_while(|it| goes_on(it)).count();
+    let behind = text[target..].trim_ascii_start();
+    let sign = behind.iter().take_while(|it| b"+-*/%&|^<>?=".contains(it)).count();
+    let is_given =
+        |sign: &[u8]| sign.ends_with(b"=") && !matches!(sign, b"==" | b"!=" | b"<=" | b">=" | b"===");
+    is_given(&behind[..sign])
+}
+
+/// Returns the modifiers of the parameters between brackets before an arrow, if no parameter has a type.
+fn modifiers_before(bytes: &[u8], arrow: usize) -> Vec<(usize, usize)> {
+    let Some(inside) = bytes[arrow.saturating_sub(TARGET_MAX)..arrow].trim_ascii_end().strip_suffix(b")")
+    else {
+        return Vec::new();
+    };
+    let Some(open) = inside.iter().rposition(|it| matches!(it, b'(' | b')' | b';' | b'{')) else {
+        return Vec::new();
+    };
+    if inside[open] != b'(' {
+        return Vec::new();
+    }
+    let from = arrow.saturating_sub(TARGET_MAX) + open + 1;
+    let (mut found, mut at) = (Vec::new(), from);
+    for parameter in inside[open + 1..].split(|it| *it == b',') {
+        let words: Vec<&[u8]> =
+            parameter.split(u8::is_ascii_whitespace).filter(|it| !it.is_empty()).collect();
+        if let [b"ref" | b"out" | b"in" | b"scoped", name] = words[..] {
+            found.push((at, at + parameter.trim_ascii_end().len() - name.len()));
+        }
+        at += parameter.len() + 1;
+    }
+    found
+}
+
+/// Returns the place of the equals sign of `operator +=(…)` and `operator checked +=(…)`, by the end of the word `operator`.
+fn compound(bytes: &[u8], from: usize) -> Option<usize> {
+    let behind_blanks = |at: usize| at + bytes[at..].iter().take_while(|it| it.is_ascii_whitespace()).count();
+    let mut at = behind_blanks(from);
+    if bytes[at..].starts_with(b"checked") {
+        at = behind_blanks(at + 7);
+    }
+    const SIGNS: [&[u8]; 11] =
+        [b">>>=", b">>=", b"<<=", b"+=", b"-=", b"*=", b"/=", b"%=", b"&=", b"|=", b"^="];
+    let sign = SIGNS.iter().find(|it| bytes[at..].starts_with(it))?;
+    let behind = at + sign.len();
+    (bytes.get(behind_blanks(behind)) == Some(&b'(')).then_some(behind - 1)
 }
 
 /// The most bytes before the members of an extension.

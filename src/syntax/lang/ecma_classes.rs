@@ -3,7 +3,6 @@
 use tree_sitter::Node;
 
 use super::super::Kind as Sort;
-use super::super::reading::offset;
 use super::super::walk::{Found, Walk};
 use super::ecma::{Field, Kind, is_ambient};
 use super::ecma_given::record_type;
@@ -120,8 +119,7 @@ pub(super) fn namespace(walk: &mut Walk<'_>, node: Node<'_>) {
 
 /// `X.prototype = { … }`: the members of the object are members of `X`.
 pub(super) fn members_of(walk: &mut Walk<'_>, of: &str, object: Node<'_>) {
-    let is_it = |symbol: &super::super::Symbol| symbol.parent.is_none() && *symbol.path == *of;
-    let Some(at) = walk.facts.symbols.iter().position(is_it).map(offset) else { return };
+    let Some(at) = walk.at_top(of) else { return };
     let (caller, functions) = (walk.scope.caller, walk.scope.functions);
     walk.open(Some(at));
     // The constructor does not call the code around these members.

@@ -3,6 +3,8 @@
 //! - The types in `styled.div<Props>` before a template are blank, because the grammar reads the angles as comparisons.
 //! - `import("./store").Store<T>`, a type with type arguments, becomes a name.
 //! - An `&` in a text between tags becomes another character, if the file does not parse with it.
+//! - In a file of TypeScript that does not parse, `in` and `out` before a parameter of types, `type` of `export type *`, `defer` of
+//!   an import and `accessor` are blank, and `using` of a loop becomes `const`.
 
 /// The most bytes between a template and the beginning of its types.
 const TYPES_MAX: usize = 4_096;
@@ -26,6 +28,57 @@ pub(crate) fn mask(bytes: &[u8]) -> Option<Vec<u8>> {
         }
     }
     shown
+}
+
+/// Returns the text for a second parse of a file of TypeScript; `None` if it has none of the newer words.
+pub(crate) fn mask_newer(bytes: &[u8]) -> Option<Vec<u8>> {
+    let mut shown = None::<Vec<u8>>;
+    // The last byte before the word, without blanks, and the word before it.
+    let (mut last, mut before, mut at) = (b';', 0..0, 0);
+    while at < bytes.len() {
+        if !is_of_word(bytes[at]) {
+            if !bytes[at].is_ascii_whitespace() {
+                (last, before) = (bytes[at], 0..0);
+            }
+            at += 1;
+            continue;
+        }
+        let word = at..at + bytes[at..].iter().take_while(|it| is_of_word(**it)).count();
+        at = word.end;
+        let behind = bytes[at..].trim_ascii_start();
+        let (next, is_apart) = (behind.first().copied().unwrap_or_default(), behind.len() < bytes.len() - at);
+        let is_before_name = is_apart && (is_of_word(next) || matches!(next, b'#' | b'[' | b'"' | b'\''));
+        let is_masked = match (&bytes[word.clone()], &bytes[before.clone()]) {
+            (b"type", b"export") => next == b'*',
+            (b"defer", b"import") => next == b'*',
+            (b"accessor", _) if is_before_name => !matches!(last, b'.' | b',' | b'('),
+            (b"in" | b"out", b"" | b"in") => {
+                matches!(last, b'<' | b',') && is_before_name && !behind.starts_with(b"extends ")
+            }
+            // A method with this name.
+            (b"accessor", _) if next == b'(' && !matches!(last, b'.' | b',' | b'(' | b'=') => {
+                shown.get_or_insert_with(|| bytes.to_vec())[word.start] = b'_';
+                false
+            }
+            (b"using", b"" | b"await") if matches!(last, b'(') && is_before_name => {
+                blank(shown.get_or_insert_with(|| bytes.to_vec()), before.start, before.end);
+                shown.get_or_insert_with(|| bytes.to_vec())[word.clone()].copy_from_slice(b"const");
+                false
+            }
+            _ => false,
+        };
+        if is_masked {
+            blank(shown.get_or_insert_with(|| bytes.to_vec()), word.start, word.end);
+        }
+        before = word;
+    }
+    shown
+}
+
+/// The same for a file with tags, in which each `&` is replaced as well.
+pub(crate) fn mask_newer_and_tags(bytes: &[u8]) -> Option<Vec<u8>> {
+    let newer = mask_newer(bytes);
+    mask_between_tags(newer.as_deref().unwrap_or(bytes)).or(newer)
 }
 
 /// Returns the text of a file that does not parse with each `&` replaced; `None` if the file has no tags or no `&`. The replacement

@@ -11,6 +11,7 @@ use super::super::reading::offset;
 use super::super::walk::{Broken, Found, Walk};
 use super::super::{Form, Import, ImportForm, Imported, ImportedName, Kind as Sort, Receiver, Signature};
 use super::children::child_of;
+use super::java_mask::is_of_module;
 use super::java_types as types;
 use super::{Dialect, kinds, names};
 
@@ -218,6 +219,10 @@ fn add_import(walk: &mut Walk<'_>, at: u32, from: String, names: Vec<ImportedNam
 /// `import a.b.C;`, `import a.b.*;`, `import static a.b.C.f;`, `import static a.b.C.*;`
 fn import(walk: &mut Walk<'_>, node: Node<'_>) {
     let Some(path) = child_of(walk, node, &[Kind::Identifier, Kind::ScopedIdentifier]) else { return };
+    // No file says which packages a module has.
+    if walk.text(node).strip_prefix("import").is_some_and(|it| is_of_module(it.as_bytes())) {
+        return;
+    }
     let path = types::without_blanks(&walk.text(path));
     let at = offset(node.start_byte());
     if child_of(walk, node, &[Kind::Asterisk]).is_some() {
@@ -441,6 +446,11 @@ fn after(scribe: &mut Scribe<'_>, word: &str, node: Option<Node<'_>>) {
 
 fn invocation(walk: &mut Walk<'_>, node: Node<'_>) {
     let Some(name) = name_of(walk, node) else { return };
+    // Behind other statements of a constructor these have the form of a method's call.
+    if let "this" | "super" = &*name {
+        let receiver = if name == "super" { Receiver::Super } else { Receiver::This };
+        return walk.call(node, "constructor", receiver, Form::New);
+    }
     let receiver = match walk.field(node, Field::Object as u8) {
         None => Receiver::None,
         Some(object) => types::receiver(walk, object, &name),
@@ -462,7 +472,7 @@ fn creation(walk: &mut Walk<'_>, node: Node<'_>) {
     walk.call(node, name, receiver, Form::New);
 }
 
-/// `this(…)` and `super(…)` at the beginning of a constructor.
+/// `this(…)` and `super(…)` as the first statement of a constructor.
 fn other_constructor(walk: &mut Walk<'_>, node: Node<'_>) {
     let which = walk.field(node, Field::Constructor as u8).and_then(|it| Kind::at(walk, it));
     let receiver = if which == Some(Kind::Super) { Receiver::Super } else { Receiver::This };

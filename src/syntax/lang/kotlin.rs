@@ -11,6 +11,7 @@ use super::super::reading::offset;
 use super::super::walk::{Broken, Found, Walk};
 use super::super::{Form, Import, ImportForm, Imported, ImportedName, Kind as Sort, Receiver, Signature};
 use super::children::{child_of, children_of};
+use super::kotlin_contexts as contexts;
 use super::kotlin_types as types;
 use super::{Dialect, kinds, names};
 
@@ -266,6 +267,7 @@ fn data(walk: &mut Walk<'_>, node: Node<'_>, kind: Kind) {
         None if is_interface => asked_members(walk, node),
         None => Vec::new(),
     };
+    let contexts: Vec<_> = asked.iter().map(|it| contexts::of(walk, *it)).collect();
     let between = if enumeration.is_some() { ", " } else { "; " };
     let all = length(&[generic, primary, bases, constraints])
         + asked.iter().map(|it| it.byte_range().len()).sum::<usize>();
@@ -275,8 +277,10 @@ fn data(walk: &mut Walk<'_>, node: Node<'_>, kind: Kind) {
         after(scribe, "", parameters);
         after(scribe, " : ", bases);
         after(scribe, " ", constraints);
-        for (nth, member) in asked.iter().enumerate() {
-            scribe.word(if nth == 0 { " { " } else { between }).node(*member);
+        for (nth, (member, context)) in asked.iter().zip(&contexts).enumerate() {
+            scribe.word(if nth == 0 { " { " } else { between });
+            contexts::write(scribe, context);
+            scribe.node(*member);
         }
         scribe.word(if asked.is_empty() { "" } else { " }" });
     });
@@ -389,6 +393,7 @@ fn function(walk: &mut Walk<'_>, node: Node<'_>) {
     let at = extending(walk, receiver, found);
     types::type_parameters(walk, node);
     types::parameters(walk, node);
+    contexts::known_within(walk, node);
     types::this_of(walk, receiver, node);
     walk.open(at);
 }
@@ -417,7 +422,9 @@ fn function_signature(
     let [generic, constraints] =
         [Kind::TypeParameters, Kind::TypeConstraints].map(|kind| child_of(walk, node, &[kind]));
     let modifiers = shown_modifiers(walk, node, &["abstract", "suspend", "operator", "infix", "inline"]);
+    let context = contexts::of(walk, node);
     walk.sign(length(&[generic, receiver, parameters, result, constraints]), |scribe| {
+        contexts::write(scribe, &context);
         scribe.word(&modifiers);
         after(scribe, "", generic);
         if let Some(receiver) = receiver {
@@ -463,8 +470,10 @@ fn property(walk: &mut Walk<'_>, node: Node<'_>) {
     };
     let modifiers = shown_modifiers(walk, node, &["abstract", "const", "lateinit"]);
     let word = if has_token(walk, node, &["var"]) { "var: " } else { "val: " };
+    let context = contexts::of(walk, node);
     let signature = typed.and_then(|typed| {
         walk.sign(length(&[receiver, Some(typed)]), |scribe| {
+            contexts::write(scribe, &context);
             scribe.word(&modifiers).word(word);
             if let Some(receiver) = receiver {
                 scribe.node(receiver).word(".");
@@ -489,6 +498,7 @@ fn property(walk: &mut Walk<'_>, node: Node<'_>) {
         ..Found::new(&name, sort, node.byte_range())
     };
     let at = extending(walk, receiver, found);
+    contexts::known_within(walk, node);
     types::this_of(walk, receiver, node);
     walk.open(at);
     walk.open_for_owner();

@@ -10,6 +10,7 @@ use super::super::notes::ELSEWHERE;
 use super::super::walk::Walk;
 use super::super::{Form, Receiver};
 use super::children::child_of;
+use super::swift_expected as expected;
 use super::swift_locals as locals;
 use super::swift_members as members;
 use super::swift_types as types;
@@ -92,7 +93,10 @@ kinds! {
         If = "if_statement",
         Guard = "guard_statement",
         While = "while_statement",
+        Switch = "switch_statement",
         SwitchEntry = "switch_entry",
+        Transfer = "control_transfer_statement",
+        Assignment = "assignment",
         Catch = "catch_block",
         Call = "call_expression",
         CallSuffix = "call_suffix",
@@ -143,6 +147,8 @@ names! {
         Expression = "expr",
         IfTrue = "if_true",
         IfFalse = "if_false",
+        IfNil = "if_nil",
+        Result = "result",
         ConstructedType = "constructed_type",
         Wrapped = "wrapped",
         Item = "item",
@@ -165,6 +171,7 @@ fn role(kind: &str) -> Role {
 
 fn enter(walk: &mut Walk<'_>, node: Node<'_>, kind: u8) -> bool {
     let Some(kind) = Kind::of(kind) else { return true };
+    expected::enter(walk, node, kind);
     match kind {
         Kind::Comment | Kind::MultilineComment => {
             let text = walk.text(node);
@@ -248,7 +255,8 @@ fn call(walk: &mut Walk<'_>, node: Node<'_>) {
         Some(Kind::Prefix) if types::is_implicit(walk, called) => {
             if let Some(target) = walk.field(called, Field::Target as u8) {
                 let name = types::name(walk, target);
-                walk.call(node, &name, Receiver::Other, Form::Plain);
+                let receiver = expected::receiver(walk, node, &name);
+                walk.call(node, &name, receiver, Form::Plain);
             }
         }
         _ => {}

@@ -5,11 +5,12 @@ use super::super::knowledge::Knowledge;
 pub(crate) const KNOWN: Knowledge = Knowledge {
     exact: "symbols, their ranges and signatures, those of both branches of `#if` too; what extensions add, by the name of the extended \
             type; modules by `Package.swift`, else by `Sources` and `Tests`, and `import`; methods and properties by written types, by \
-            what is made there, by what functions give back, by types above, around and behind `if let` and `as`",
+            what is made there, by what functions give back, by types above, around and behind `if let` and `as`; `.name(…)` where a \
+            function's result or a written type is expected; what extensions add to protocols, for types of Swift's own library too",
     guessed: "a method that a protocol asks for, or of a value of unknown type, where one type in reach has the name; each of several \
               types of one name",
     unknown: "which of several functions of one name is called, types that are inferred from closures, elements of collections, `.name` \
-              without a type, what macros, property wrappers and key paths make; projects of Xcode are one module; files that say `DO \
+              among arguments, what macros, property wrappers and key paths make; projects of Xcode are one module; files that say `DO \
               NOT EDIT` or the like are left out",
 };
 

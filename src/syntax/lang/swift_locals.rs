@@ -9,6 +9,7 @@ use super::super::reading::offset;
 use super::super::walk::Walk;
 use super::children::{child_of, children_of};
 use super::swift::{Field, Kind, all_of};
+use super::swift_expected as expected;
 use super::swift_properties::{annotation, groups, names_in, value_of};
 use super::swift_types as types;
 
@@ -59,6 +60,7 @@ pub(super) fn parameters(walk: &mut Walk<'_>, function: Node<'_>) {
 /// `{ a, b in … }`
 pub(super) fn lambda(walk: &mut Walk<'_>, node: Node<'_>) {
     walk.open_anonymous();
+    expected::gives_back(walk, node, Seen::Unknown);
     let Some(typed) = child_of(walk, node, &[Kind::LambdaType]) else { return };
     let Some(list) = child_of(walk, typed, &[Kind::LambdaParameters]) else { return };
     for parameter in children_of(walk, list, Kind::LambdaParameter) {
@@ -95,6 +97,10 @@ pub(super) fn declared(walk: &mut Walk<'_>, node: Node<'_>) {
             (None, None) => Seen::Unknown,
         };
         let is_typed = annotation(walk, &group).is_some();
+        if is_typed {
+            let value = value_of(walk, &group);
+            expected::expect(walk, value, &seen);
+        }
         for named in names {
             let name = types::name(walk, named);
             // Without a type, another value may follow.

@@ -8,6 +8,7 @@ use super::super::walk::{Broken, Found, Walk};
 use super::super::{Kind as Sort, Signature};
 use super::children::{child_of, children_of};
 use super::swift::{Field, Kind, all_of, behind, operator_name};
+use super::swift_expected as expected;
 use super::swift_locals as locals;
 use super::swift_properties as properties;
 pub(super) use super::swift_properties::property;
@@ -179,6 +180,7 @@ fn runs(walk: &mut Walk<'_>, node: Node<'_>, (name, sort): (&str, Sort), parts: 
     let signature = if name == "deinit" { None } else { signed(walk, parts) };
     let declared = Kind::of(walk.kind_above(0)) == Some(Kind::ProtocolBody);
     walk.attributes_end(node.start_byte());
+    expected::gives_back(walk, node, if name == "init" { Seen::Unknown } else { seen.clone() });
     let found = Found { signature, declared, seen, typed: true, ..Found::new(name, sort, node.byte_range()) };
     let at = walk.symbol(found);
     hide(walk, node, at);

@@ -7,6 +7,7 @@ use super::super::locals::Seen;
 use super::super::walk::{Found, Walk};
 use super::children::child_of;
 use super::swift::Kind;
+use super::swift_expected as expected;
 use super::swift_locals as locals;
 use super::swift_members::{hide, is_member};
 use super::swift_signatures::{Parts, parts_of, signed};
@@ -125,6 +126,13 @@ fn declare(
         Some(typed) => types::of_type(walk, typed),
         None => value_of(walk, group).map_or(Seen::Unknown, |value| types::of_value(walk, value)),
     };
+    if typed.is_some() {
+        let value = value_of(walk, group);
+        expected::expect(walk, value, &seen);
+        if let Some(code) = computed {
+            expected::gives_back(walk, code, seen.clone());
+        }
+    }
     let signature = typed.and_then(|typed| {
         let parts = Parts {
             words: parts_of(walk, node).words,

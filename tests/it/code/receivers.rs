@@ -110,3 +110,81 @@ fn an_initialiser_that_nobody_has_written_is_the_type_wherever_it_is_defined() {
         ],
     );
 }
+
+#[test]
+fn a_type_within_another_one_is_where_it_is_defined_however_many_files_extend_it() {
+    let first = "extension Rope { func a() {} }\nextension Rope.Node { func b() {} }\n";
+    let append = "extension Rope.Node { mutating func append() { ensureUnique(); _ = Path(height: 1) } }\n";
+    let node = "extension Rope { struct Node { typealias Path = Rope.Path } }\n\
+                extension Rope.Node { mutating func ensureUnique() {} }\n";
+    let path = "extension Rope { typealias Path = RopePath }\nstruct RopePath { let height: Int }\n";
+    assert_edges(
+        &graph_of(&[
+            ("Sources/A/A.swift", first),
+            ("Sources/A/Append.swift", append),
+            ("Sources/A/Node.swift", node),
+            ("Sources/A/Path.swift", path),
+            ("Sources/A/Rope.swift", "public struct Rope {}\n"),
+        ]),
+        &[
+            "Sources/A/Append.swift:Rope.Node.append -> Sources/A/Node.swift:Rope.Node.ensureUnique",
+            // Another name for a type makes an instance of the type.
+            "Sources/A/Append.swift:Rope.Node.append -> Sources/A/Node.swift:Rope.Node.Path",
+            "Sources/A/Append.swift:Rope.Node.append -> Sources/A/Path.swift:RopePath",
+        ],
+    );
+}
+
+#[test]
+fn a_type_of_swifts_library_has_what_extensions_add_to_its_protocols() {
+    let text = "extension StringProtocol { func indented() {}\n func prefix() {} }\nextension Sequence { func total() {} }\n";
+    let main = "struct Mine: Collection {}\n\
+                struct Main { var name: String; var all: [Int]\n\
+                func run(text: Substring) { name.indented(); text.indented(); \"a\".indented() }\n\
+                func sum(mine: Mine) { all.total(); mine.total() }\n\
+                func unknown() { name.prefix(); name.other(); Main.total() } }\n";
+    assert_edges(
+        &graph_of(&[("Sources/A/Text.swift", text), ("Sources/A/Main.swift", main)]),
+        &[
+            "Sources/A/Main.swift:Main.run -> Sources/A/Text.swift:StringProtocol.indented",
+            "Sources/A/Main.swift:Main.sum -> Sources/A/Text.swift:Sequence.total",
+            // The library has a method of this name itself.
+            "Sources/A/Main.swift:Main.unknown -> ?:prefix",
+            "Sources/A/Main.swift:Main.unknown -> ?:other",
+            "Sources/A/Main.swift:Main.unknown -> ?:total",
+        ],
+    );
+}
+
+#[test]
+fn a_member_without_its_type_is_one_of_the_type_that_is_expected() {
+    let kind = "enum Kind { case name(Int), other(Int)\nstatic func made(_ a: Int) -> Kind { .name(a) } }\n\
+                enum Noise { case name(Int), other(Int)\nstatic func made(_ a: Int) {} }\n";
+    let item = "struct Item { var kind: Kind = .name(1)\n\
+                var first: Kind { get { .other(2) } }\n\
+                func of(a: Bool) throws -> Kind? { if a { return .other(1) }\n\
+                switch a { case true: return try a ? .name(2) : .other(3)\n default: return .made(1) } }\n\
+                func chosen(a: Bool) -> Kind { switch a { case true: .name(1)\n default: .made(1) } }\n\
+                mutating func set() { kind = .made(2); let x: Kind? = .other(3) }\n\
+                func within() -> Kind { let all = [1].each { return .name($0) }\n return all.kind(.made(2)) } }\n";
+    assert_edges(
+        &graph_of(&[("Sources/A/Kind.swift", kind), ("Sources/A/Item.swift", item)]),
+        &[
+            "Sources/A/Kind.swift:Kind.made -> Sources/A/Kind.swift:Kind.name",
+            "Sources/A/Item.swift:Item.kind -> Sources/A/Kind.swift:Kind.name",
+            "Sources/A/Item.swift:Item.first -> Sources/A/Kind.swift:Kind.other",
+            "Sources/A/Item.swift:Item.of -> Sources/A/Kind.swift:Kind.other",
+            "Sources/A/Item.swift:Item.of -> Sources/A/Kind.swift:Kind.name",
+            "Sources/A/Item.swift:Item.of -> Sources/A/Kind.swift:Kind.made",
+            "Sources/A/Item.swift:Item.chosen -> Sources/A/Kind.swift:Kind.name",
+            "Sources/A/Item.swift:Item.chosen -> Sources/A/Kind.swift:Kind.made",
+            "Sources/A/Item.swift:Item.set -> Sources/A/Kind.swift:Kind.made",
+            "Sources/A/Item.swift:Item.set -> Sources/A/Kind.swift:Kind.other",
+            // What a closure gives back, or a function takes, is not looked at.
+            "Sources/A/Item.swift:Item.within -> ?:each",
+            "Sources/A/Item.swift:Item.within -> ?:name",
+            "Sources/A/Item.swift:Item.within -> ?:kind",
+            "Sources/A/Item.swift:Item.within -> ?:made",
+        ],
+    );
+}

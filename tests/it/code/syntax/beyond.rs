@@ -150,6 +150,80 @@ const FILES: &[(Language, &str, &[&str])] = &[
         "module Shop\n  class Store\n  end\nend\nShop::Store.class_eval do\n  def more; end\nend\n",
         &["Shop", "Shop.Store", "Shop.Store", "Shop.Store.more"],
     ),
+    (
+        Language::Ruby,
+        "class A\n  def a = puts \"x\"\n  def b(x) = raise Error, \"no\" unless x\n  def self.c(*d) = @e&.f!(1).g :h, *d, i: 1, &j\n  \
+         def k =\n    l [1, 2], # why\n      m(1) => n\n  private def o = p(1).q -> { r }\n  def s = t u, v: 1 do |w| x w end\n  \
+         def ==(y) = z? y\n  def last = 1\nend\n",
+        &["A", "A.a", "A.b", "A.c", "A.k", "A.o", "A.s", "A.==", "A.last"],
+    ),
+    (
+        Language::Java,
+        "import module java.base;\nimport module.b.C;\nclass A extends B {\n    final int x;\n    A(int y) {\n        // super(y)\n        if (y < 0) throw new E(\"super(\");\n        \
+         int z = f(y); /* why */ super(z);\n        this.x = y;\n    }\n    A() {\n        int y = f(1);\n        this(y);\n    }\n    \
+         class C extends D {\n        C(A a) {\n            int q = 1;\n            a.super(q);\n        }\n    }\n    \
+         static int f(int y) { return y; }\n}\n",
+        &["A", "A.x", "A.constructor", "A.constructor", "A.C", "A.C.constructor", "A.f"],
+    ),
+    (
+        Language::CSharp,
+        "struct A : I {\n    int b;\n    public void operator +=(int x) { b += x; }\n    public void operator checked -= (int x) => b -= x;\n    \
+         public void operator >>>=(int x) {}\n    void I.operator *=(int x) {}\n    public void operator ++() { b++; }\n    \
+         public static A operator +(A x, A y) => x;\n    public static explicit operator checked int(A x) => 1;\n    \
+         void F(int _operator) { _operator += (1); }\n}\n",
+        &[
+            "A",
+            "A.b",
+            "A.operator+=",
+            "A.operator-=",
+            "A.operator>>>=",
+            "A.I.operator*=",
+            "A.operator++",
+            "A.operator+",
+            "A.operator(int)",
+            "A.F",
+        ],
+    ),
+    (
+        Language::CSharp,
+        "#:package X@1\nclass A {\n    int b;\n    void F(A a) {\n        a?.b = 1;\n        a?.c[0]?.d += 2;\n        var g = a?.b == 1 ? a?.b : 2;\n        \
+         H h = (text, out  size) => int.TryParse(text, out size);\n    }\n    int K => 1;\n}\n",
+        &["A", "A.b", "A.F", "A.K"],
+    ),
+    (
+        Language::TypeScript,
+        "export type * from \"./a\";\nexport type * as b from \"./b\";\nimport defer * as c from \"./c\";\n\
+         interface D<in T, out U, in out V> { out: T; in(): U }\nabstract class E { static accessor f = 1; abstract accessor g: number; accessor() {} }\n\
+         function h() { for (using i of j) k(i, accessor); }\nasync function l() { for (await using m of n) {} }\n",
+        &["D", "D.out", "D.in", "E", "E.f", "E.g", "E.accessor", "h", "l"],
+    ),
+    (Language::Tsx, "type A<out T> = T;\nconst B = () => <b>Terms & Conditions</b>;\n", &["A", "B"]),
+    (
+        Language::Php,
+        "<?php\nclass A {\n    public function __construct(final public string $b, #[C] final protected int $d = 1) {}\n    final public function e() { (void) f(); }\n}\n\
+         (void) g();\n__halt_compiler();\nfunction (((\n",
+        &["A", "A.__construct", "A.b", "A.d", "A.e"],
+    ),
+    (
+        Language::Cpp,
+        "template <class... Ts> struct Over : Ts... { using Ts::operator()...; int a; };\nextern template class A<int>;\ntemplate struct B<int>;\n\
+         enum class [[nodiscard]] E : int { P [[deprecated(\"no\")]] = 1, Q };\n\
+         struct [[nodiscard]] alignas(8) S { unsigned b : 3 = 1; ~S() = delete(\"why\"); };\n\
+         void f(S* s) { s->S::~S(); s->~T<int>(); s->~S(); if consteval { g(); } else { h(); } if !consteval { k(); } }\n",
+        &["Over", "Over.a", "E", "E.P", "E.Q", "S", "S.b", "S.~S", "f"],
+    ),
+    (
+        Language::C,
+        "struct s { int a : 3, : 2; int b; };\nvoid f(int x) {\n    switch (x) {\n    case 1 ... 3:\n        break;\n    case A ... B: g();\n    \
+         default:;\n    }\n    goto *p[x];\n}\n",
+        &["s", "s.a", "s.b", "f"],
+    ),
+    (
+        Language::C,
+        "void f(void) {\n    CHECK(a(1), b)\n#ifdef X\n    c();\n#endif\n    EACH()\n#if Y\n    {\n        d();\n    }\n#endif\n    \
+         e(1)\n    g();\n#ifdef Z\nend:\n#endif\n    H(1)\n}\nint i;\n",
+        &["f", "i"],
+    ),
 ];
 
 #[test]
@@ -178,6 +252,16 @@ fn what_only_looks_like_something_that_a_grammar_does_not_know_is_left_as_it_is(
         (Language::Cpp, "void f() { for (A a = {}; a;) {} x = {}; g({}); }\n", &["f"]),
         (Language::Cpp, "struct A { int b : 3; void f() { g(this); } };\n", &["A", "A.b", "A.f"]),
         (Language::C, "int emit(int export) { return export; }\n", &["emit"]),
+        (
+            Language::Ruby,
+            "def a = b -1\ndef c = d ? e : f\ndef g = h %w[i]\ndef j = k { |l| m l }\n",
+            &["a", "c", "g", "j"],
+        ),
+        (
+            Language::Java,
+            "class A { A() { this(1); } A(int b) { super(); this.c(); } }\n",
+            &["A", "A.constructor", "A.constructor"],
+        ),
     ] {
         let reading = reading_of(language, text);
         assert!(reading.is_whole(), "{:?} in {text}", reading.trouble);
@@ -208,6 +292,32 @@ fn calls_of_what_was_lost_are_those_of_the_symbol_around_them() {
             &["L.a -> L.b", "L.b -> f"],
         ),
         (Language::Tsx, "const f = () => 1;\nconst A = styled.div<P>`${() => f()}`;\n", &["A -> f"]),
+        (
+            Language::Ruby,
+            "class A\n  def a(x) = b c(x), d: e(x)\n  def b(*) = 1\n  def c(x) = 2\n  def e(x) = 3\nend\n",
+            &["A.a -> A.b", "A.a -> A.c", "A.a -> A.e"],
+        ),
+        (
+            Language::Java,
+            "class A extends B {\n    A(int b) {\n        f();\n        super(g());\n    }\n    A() {\n        f();\n        this(1);\n    }\n    \
+             void f() {}\n    int g() { return 1; }\n}\nclass B { B(int b) {} }\n",
+            &[
+                "A.constructor -> A.f",
+                "A.constructor -> B.constructor",
+                "A.constructor -> A.g",
+                "A.constructor -> A.constructor",
+            ],
+        ),
+        (
+            Language::C,
+            "#define EACH(x) x(1)\nvoid a(void);\nvoid f(void) {\n#define X(it) a();\n    EACH(X)\n#undef X\n}\n",
+            &["f.X -> a", "f -> EACH"],
+        ),
+        (
+            Language::Kotlin,
+            "class Users { fun find() {} }\ncontext(users: Users, _: Log)\nfun f() { users.find() }\n",
+            &["f -> Users.find"],
+        ),
     ] {
         let reading = reading_of(language, text);
         assert!(reading.is_whole(), "{:?} in {text}", reading.trouble);
@@ -257,11 +367,56 @@ fn a_contract_says_all_that_callers_and_those_who_implement_it_rely_on() {
             "void <T>() where T : allows ref struct",
         ),
         (Language::TypeScript, "let a: import(\"./b\").C<D>;\n", "a", "import(\"./b\").C<D>"),
+        (
+            Language::Kotlin,
+            "class A {\n    context(users: Users, _: Map<String, (Int) -> Log>)\n    @X\n    private suspend fun f(a: Int): B = users.get(a)\n}\n",
+            "f",
+            "context(users: Users, _: Map<String, (Int) -> Log>) suspend (a: Int): B",
+        ),
+        (
+            Language::Kotlin,
+            "context(Log, /* of all */ Users<A>)\nval g: Int get() = 1\n",
+            "g",
+            "context(Log, Users<A>) val: Int",
+        ),
+        (
+            Language::Kotlin,
+            "interface I {\n    context(a: A)\n    fun f()\n}\n",
+            "I",
+            "interface { context(a: A) fun f() }",
+        ),
+        (
+            Language::C,
+            "struct s { unsigned a : 3; unsigned : 5; int b; unsigned int : 0; };\n",
+            "s",
+            "struct { unsigned a : 3; unsigned : 5; int b; unsigned int : 0; }",
+        ),
     ] {
         let reading = reading_of(language, text);
         assert!(reading.is_whole(), "{:?} in {text}", reading.trouble);
         assert_eq!(&*reading.contract(of).unwrap().text, expected, "{text}");
     }
+}
+
+#[test]
+fn the_name_of_a_context_makes_no_difference_to_callers_and_its_type_does() {
+    let contract = |context: &str| {
+        let text = format!("{context}\nfun f() {{}}\n");
+        reading_of(Language::Kotlin, &text).contract("f").unwrap()
+    };
+    let of_users = contract("context(users: Users)");
+    assert!(of_users.same(&contract("context(_:  Users)")));
+    assert!(!of_users.same(&contract("context(users: Logs)")));
+    assert!(!of_users.same(&contract("")));
+}
+
+#[test]
+fn bits_without_a_name_make_a_difference_to_a_struct() {
+    let contract = |text: &str| reading_of(Language::C, text).contract("s").unwrap();
+    let with = contract("struct s { unsigned a : 3; unsigned : 5; int b; };\n");
+    assert!(with.same(&contract("struct s { unsigned a : 3; unsigned: 5 ; int b; };\n")));
+    assert!(!with.same(&contract("struct s { unsigned a : 3; unsigned : 6; int b; };\n")));
+    assert!(!with.same(&contract("struct s { unsigned a : 3; int b; };\n")));
 }
 
 #[test]

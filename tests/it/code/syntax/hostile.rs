@@ -159,6 +159,22 @@ fn thousands_of_namesakes_are_told_apart_in_no_time() {
 }
 
 #[test]
+fn thousands_of_prototypes_find_their_functions_in_no_time() {
+    const MANY: usize = 20_000;
+    let functions: String = (0..MANY).map(|n| format!("function f{n}() {{}}\n")).collect();
+    let of = |assigned: &str| functions.clone() + &assigned.repeat(MANY);
+    let (prototypes, others) = (of("Z.prototype = {};\n"), of("Z.somethings = {};\n"));
+    let time = |text: &str| {
+        let began = Instant::now();
+        assert!(!reading_of(Language::JavaScript, text).symbols.is_empty());
+        began.elapsed()
+    };
+    // Other programs may slow one of them down, but not one of them each time.
+    let is_as_fast = (0..4).any(|_| time(&prototypes) < 2 * time(&others));
+    assert!(is_as_fast, "each prototype looks through all functions");
+}
+
+#[test]
 fn bytes_that_are_not_utf8_move_no_offset() {
     let text = b"function a() {}\nconst s = \"\xff\xfe\xc3\"; // \xf0\x9f\nfunction b() { a(); }\n";
     let reading = read(Language::JavaScript, text, &ParseDeadline::endless());
@@ -395,6 +411,15 @@ fn what_a_grammar_is_shown_is_made_in_a_time_that_grows_with_the_file() {
         (Language::Cpp, "new ".repeat(100_000)),
         (Language::Cpp, "class a ".repeat(50_000)),
         (Language::Cpp, format!("#if {})\n#endif\n", "(".repeat(300_000))),
+        (Language::C, format!("void f() {{{}", "A(b)\n#x\n".repeat(50_000))),
+        (Language::C, format!("void f() {{{}", "a:\n#x\n".repeat(50_000))),
+        (Language::Cpp, "using a".repeat(50_000)),
+        (Language::Cpp, "template class a ".repeat(30_000)),
+        (Language::Cpp, "enum [[".repeat(50_000)),
+        (Language::Cpp, "a->b::".repeat(50_000) + "~c"),
+        (Language::Cpp, "a::~".repeat(50_000)),
+        (Language::CSharp, "operator \n".repeat(50_000)),
+        (Language::CSharp, format!("operator {}", "\n".repeat(300_000))),
     ] {
         let began = Instant::now();
         // The text for the grammar is made, but no time is left for the grammar.
@@ -402,5 +427,29 @@ fn what_a_grammar_is_shown_is_made_in_a_time_that_grows_with_the_file() {
         drop(read(language, text.as_bytes(), &patience));
         let shown = text.get(..12).unwrap_or(&text);
         assert!(began.elapsed().as_secs() < 30, "{language:?} takes {:?} for {shown}", began.elapsed());
+    }
+}
+
+#[test]
+fn what_a_grammar_is_shown_at_the_second_time_is_made_in_a_time_that_grows_with_the_file() {
+    // What is searched stands in comments, so that the grammar itself takes no time for it.
+    for (language, broken, sign, hostile) in [
+        (Language::Ruby, "def f = a b\n", "# ", "def f("),
+        (Language::Ruby, "def f = a b\n", "# ", "def f = a["),
+        (Language::Ruby, "def f = a b\n", "# ", "def f = a b, ["),
+        (Language::Ruby, "def f = a b\n", "# ", "def f = a \""),
+        (Language::Ruby, "def f = a b\n", "# ", "def f = a.b"),
+        (Language::Java, "class A { A() { f(); this(1); } }\n", "// ", ";super /*"),
+        (Language::Java, "class A { A() { f(); this(1); } }\n", "// ", ";super \""),
+        (Language::CSharp, "class A { void F(A a) { a?.b = 1; } }\n", "// ", "?.a"),
+        (Language::CSharp, "class A { void F(A a) { a?.b = 1; } }\n", "// ", "(out a,=>"),
+        (Language::TypeScript, "export type * from 'a';\n", "// ", "<in out "),
+        (Language::Php, "<?php (void) f();\n", "// ", "(final "),
+    ] {
+        let text = format!("{broken}{}\n", format!("{sign}{}\n", hostile.repeat(200)).repeat(200));
+        let began = Instant::now();
+        let reading = reading_of(language, &text);
+        assert!(reading.is_whole(), "{language:?} with {hostile}: {:?}", reading.trouble);
+        assert!(began.elapsed().as_secs() < 30, "{language:?} takes {:?} for {hostile}", began.elapsed());
     }
 }
