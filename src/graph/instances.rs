@@ -6,7 +6,7 @@ use super::outline::{Outline, Use};
 use super::resolve::{Resolver, Value};
 use provost_syntax::{ELSEWHERE, Given, HOLDS, Kind, TAKEN_OUT};
 
-/// The most names for one type, each of which is another name for the next, that are followed.
+/// The highest number of type aliases, each for the next, that are followed.
 const ALIASES_MAX: usize = 8;
 
 impl<'g> Resolver<'g> {

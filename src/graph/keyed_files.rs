@@ -1,7 +1,7 @@
-//! Files by the keys under which they define or add something, or by which they ask other files for it. There are many keys for each
-//! file, most of which concern no other file, so that their texts would be larger than all names of the graph: a fingerprint of
-//! each is kept instead. Two keys with one fingerprint make a file look again for nothing, or look through a file that has
-//! not what it looks for.
+//! Files by the keys under which they define or add something, or by which they ask other files for it. A file has many keys,
+//! and most of them concern no other file. Their texts would be larger than all names of the graph, so a fingerprint of each is
+//! kept instead. If two keys have one fingerprint, a file looks again for nothing, or looks through a file that does not have
+//! the name.
 
 use std::collections::BTreeSet;
 use std::hash::{BuildHasher, RandomState};

@@ -3,7 +3,7 @@
 //! - `(void) f();` loses its cast, and `final public string $name` among the parameters of a constructor its `final`.
 //! - What stands behind `__halt_compiler();` is data and no code.
 
-/// The words before a promoted property, of which the grammar knows all but `final`.
+/// The words before a promoted property. The grammar knows all but `final`.
 const BEHIND_FINAL: [&[u8]; 4] = [b"public", b"protected", b"private", b"readonly"];
 
 /// Returns the text for a second parse of a file; `None` if it has none of these.
