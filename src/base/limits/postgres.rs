@@ -44,3 +44,6 @@ pub const POSTGRES_PAGE_ROWS: i64 = 2_000;
 
 /// The most bytes of log entries, and of events, that a host reads at a time. An entry has no more: a batch that would have is refused.
 pub const POSTGRES_PAGE_BYTES_MAX: i64 = 256 << 20;
+
+/// The bytes of log entries, and of events, after which a turn reads no further ones: it has to end soon. A host with more to read loads the rows.
+pub const POSTGRES_TURN_BYTES_MAX: i64 = 8 << 20;

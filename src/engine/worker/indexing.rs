@@ -9,10 +9,13 @@ use super::Worker;
 use provost_base::limits::{
     INDEX_AFTER_MS, INDEX_BITE, INDEX_BITES_BEFORE_SEARCH, INDEX_LATE_MS, INDEX_QUIET_MS,
 };
-use provost_store::Store;
+use provost_store::{Store, StoreError};
 
 /// The pause between two portions, if there is no other work.
 const PAUSE: Duration = Duration::from_millis(5);
+/// How long the next attempt waits after one that has failed, and after many of them.
+const AGAIN: Duration = Duration::from_secs(10);
+const AGAIN_MAX: Duration = Duration::from_secs(600);
 const AFTER: Duration = Duration::from_millis(INDEX_AFTER_MS);
 const QUIET: Duration = Duration::from_millis(INDEX_QUIET_MS);
 const LATE: Duration = Duration::from_millis(INDEX_LATE_MS);
@@ -28,8 +31,8 @@ pub(super) struct Indexing {
     worked: Option<Instant>,
     /// Searches that wait for the index.
     pub(super) asked: Vec<oneshot::Sender<()>>,
-    /// Whether indexing has failed; the next start tries again.
-    is_broken: bool,
+    /// How long the next attempt waits, if the last one has failed.
+    failed: Option<Duration>,
 }
 
 impl Indexing {
@@ -48,7 +51,7 @@ impl Indexing {
     }
 
     fn due(&self) -> Option<Instant> {
-        let since = self.since.filter(|_| !self.is_broken)?;
+        let since = self.since?;
         let in_a_pause = self.worked.map_or(since, |it| it + QUIET).max(since + AFTER);
         let due = in_a_pause.min(since + LATE);
         Some(self.next.map_or(due, |next| due.max(next)))
@@ -71,6 +74,20 @@ impl Indexing {
     fn has_done(&mut self, more: bool) {
         self.next = Some(Instant::now() + PAUSE);
         self.since = self.since.or_else(|| Some(Instant::now())).filter(|_| more);
+        self.failed = None;
+    }
+
+    /// Notes that a portion could not be indexed. Another host may have had the row for too long, or the server was away: it is tried again,
+    /// after a longer and longer time.
+    fn has_failed(&mut self, err: &StoreError) {
+        let wait = self.failed.map_or(AGAIN, |it| (it * 2).min(AGAIN_MAX));
+        tracing::warn!(
+            %err,
+            again_after_s = wait.as_secs(),
+            "the index of words could not be written; until then, searches do not find what is new"
+        );
+        (self.failed, self.next) = (Some(wait), Some(Instant::now() + wait));
+        self.since.get_or_insert_with(Instant::now);
     }
 }
 
@@ -82,10 +99,14 @@ impl Worker {
         if !is_time || (self.store.is_away() && !is_asked) {
             return;
         }
-        if self.have_store(&mut []) && self.broken.is_none() && !self.indexing.is_broken {
+        if self.have_store(&mut []) && self.broken.is_none() {
             let bites = if is_asked { INDEX_BITES_BEFORE_SEARCH } else { 1 };
-            let more = (0..bites).all(|_| self.store.lacks_index() && self.bite());
-            self.indexing.has_done(more && self.store.lacks_index());
+            let more =
+                (0..bites).try_fold(true, |more, _| Ok(more && self.store.lacks_index() && self.bite()?));
+            match more {
+                Ok(more) => self.indexing.has_done(more && self.store.lacks_index()),
+                Err(err) => self.indexing.has_failed(&err),
+            }
         }
         // A search over an incomplete index reports that.
         self.indexing.asked.drain(..).for_each(|it| {
@@ -95,11 +116,7 @@ impl Worker {
     }
 
     /// Indexes a portion; returns `true` if there are more.
-    fn bite(&mut self) -> bool {
-        self.store.index(INDEX_BITE).unwrap_or_else(|err| {
-            tracing::warn!(%err, "the index of words could not be written; searches do not find what is new");
-            self.indexing.is_broken = true;
-            false
-        })
+    fn bite(&mut self) -> Result<bool, StoreError> {
+        self.store.index(INDEX_BITE)
     }
 }

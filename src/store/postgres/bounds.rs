@@ -7,7 +7,7 @@ use std::fmt::Display;
 
 use super::session::Step;
 use crate::StoreError;
-use provost_base::limits::POSTGRES_PAGE_BYTES_MAX;
+use provost_base::limits::{POSTGRES_PAGE_BYTES_MAX, POSTGRES_TURN_BYTES_MAX};
 use provost_base::visible_name;
 
 /// The most characters of a row's key that an error shows.
@@ -20,7 +20,7 @@ const ENTRIES: &str = "select n, host, inc, own_n, at, format, body, mac, sig fr
             substr(mac, 1, 33) as mac, substr(sig, 1, 65) as sig,
             sum(octet_length(body)) over (order by n) - octet_length(body) as bytes_before
         from (select * from provost.entry where repo = $1 and n > $2 order by n limit $3::bigint) as page
-    ) as it where bytes_before < $4::bigint order by n";
+    ) as it where bytes_before < $5::bigint order by n";
 
 /// The same of events, from behind a number up to another one.
 const EVENTS: &str = "select seq, at, kind, actor, task, body, hash, mac from (
@@ -29,16 +29,35 @@ const EVENTS: &str = "select seq, at, kind, actor, task, body, hash, mac from (
             substr(hash, 1, 33) as hash, substr(mac, 1, 33) as mac,
             sum(coalesce(octet_length(body), 0)) over (order by seq) - coalesce(octet_length(body), 0) as bytes_before
         from (select * from provost.event where repo = $1 and seq > $2 and seq <= $3 order by seq limit $4::bigint) as page
-    ) as it where bytes_before < $5::bigint order by seq";
+    ) as it where bytes_before < $6::bigint order by seq";
 
-/// Returns the statement for entries after a number. Fewer than `most` may be there although the log has more: it ends where there are none.
-pub(super) fn entries(repo: i32, after: i64, most: i64) -> Step {
-    Step::new(ENTRIES).with(repo).with(after).with(most).with(POSTGRES_PAGE_BYTES_MAX)
+/// How many rows are read, and the bytes after which no further ones are.
+pub(super) struct Page {
+    rows: i64,
+    bytes: i64,
+}
+
+impl Page {
+    /// Of a check or a load, which has time.
+    pub(super) fn of(rows: i64) -> Self {
+        Self { rows, bytes: POSTGRES_PAGE_BYTES_MAX }
+    }
+
+    /// Of a turn.
+    pub(super) fn of_turn(rows: i64) -> Self {
+        Self { rows, bytes: POSTGRES_TURN_BYTES_MAX }
+    }
+}
+
+/// Returns the statement for entries after a number. Fewer than the page has may be there although the log has more: it ends where there are none.
+pub(super) fn entries(repo: i32, after: i64, page: Page) -> Step {
+    Step::new(ENTRIES).with(repo).with(after).with(page.rows).with(POSTGRES_PAGE_BYTES_MAX).with(page.bytes)
 }
 
 /// Returns the statement for events behind a number, up to another one, in the same way.
-pub(super) fn events(repo: i32, (after, upto): (i64, i64), most: i64) -> Step {
-    Step::new(EVENTS).with(repo).with(after).with(upto).with(most).with(POSTGRES_PAGE_BYTES_MAX)
+pub(super) fn events(repo: i32, (after, upto): (i64, i64), page: Page) -> Step {
+    let step = Step::new(EVENTS).with(repo).with(after).with(upto).with(page.rows);
+    step.with(POSTGRES_PAGE_BYTES_MAX).with(page.bytes)
 }
 
 /// Gives the error about a value that cannot be read the name of its row, and the next step.

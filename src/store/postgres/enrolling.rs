@@ -125,10 +125,12 @@ fn is_sealed(key: &Key, it: &Told, enrolled: Option<&Enrolled>) -> Result<bool, 
 /// The server's error about a text that is no JSON names no row.
 fn named(err: StoreError) -> StoreError {
     match err {
-        StoreError::Database(says) if says.contains("(22P02)") => StoreError::damaged(format!(
-            "the text of an event in the table `provost.event` is no JSON ({says}): `provost journal verify` names the event; have the database's \
+        StoreError::Database(says) if says.contains("(22P02)") || says.contains("(22P05)") => {
+            StoreError::damaged(format!(
+                "the text of an event in the table `provost.event` is no JSON ({says}): `provost journal verify` names the event; have the database's \
              administrator put it back from a copy of the database, or take it out if no host has written it"
-        )),
+            ))
+        }
         err => err,
     }
 }

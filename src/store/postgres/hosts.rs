@@ -48,7 +48,7 @@ pub(crate) fn hosts(dir: &Path, database: &Database) -> Result<Hosts, StoreError
     let note = match judge(&mut session, dir, &database.name, &mut rows) {
         Ok(()) => None,
         // People need the list then: with what this folder knows.
-        Err(err @ StoreError::BrokenLog { .. }) => Some(err.to_string().into()),
+        Err(err @ (StoreError::BrokenLog { .. } | StoreError::Damaged(_))) => Some(err.to_string().into()),
         Err(err) => return Err(err),
     };
     Ok(Hosts { rows: in_order(rows), note })

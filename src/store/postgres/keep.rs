@@ -62,7 +62,7 @@ impl PostgresStore {
         self.connect()?;
         // Out of the turn, since other daemons wait while this one has the row. What was committed never changes.
         let from = self.written.indexed_to;
-        let portion = search::read(&mut self.session, self.repo, from, most)?;
+        let portion = search::read(&mut self.session, self.repo, (from, self.written.head.seq), most)?;
         self.in_a_turn(|_, next| {
             if next.indexed_to != from {
                 // Another daemon was faster.

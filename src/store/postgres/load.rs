@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde::de::DeserializeOwned;
 use tokio_postgres::Row;
 
-use super::bounds::{self, in_row};
+use super::bounds::{self, Page, in_row};
 use super::gaps::gaps;
 use super::posts;
 use super::session::{Session, Step};
@@ -246,7 +246,7 @@ pub(super) const HEAD: &str =
     left(counters::text, 8192),
     finished, searched_to, format,
     greatest(at, (extract(epoch from clock_timestamp()) * 1000)::bigint),
-    coalesce((select max(seq) from provost.checkpoint where repo = $1), 0),
+    coalesce((select max(seq) from provost.checkpoint c where c.repo = $1 and c.seq <= repo.event), 0),
     (select version from provost.schema), (extract(epoch from clock_timestamp()) * 1000)::bigint, id
     from provost.repo where id = $1";
 
@@ -316,7 +316,11 @@ pub(super) fn checkpoints(
     repo: i32,
     last: bool,
 ) -> Result<Vec<Checkpoint>, StoreError> {
-    let order = if last { "order by seq desc limit 1" } else { "order by seq" };
+    // Each login can write one behind the end of the journal.
+    let order = match last {
+        true => "and seq <= (select event from provost.repo where id = $1) order by seq desc limit 1",
+        false => "order by seq",
+    };
     let sql = format!(
         "select seq, substr(mac, 1, 33), pruned_to, left(counters, 8192), substr(seal, 1, 33) from provost.checkpoint where repo = $1 {order}"
     );
@@ -379,7 +383,7 @@ pub(super) fn walk_seeing(
     let mut after = if walk.head().seq.0 == 0 { i64::MIN } else { int(walk.head().seq.0)? };
     loop {
         let rows = session.ask_within(
-            &[bounds::events(repo, (after, i64::MAX), POSTGRES_PAGE_ROWS)],
+            &[bounds::events(repo, (after, i64::MAX), Page::of(POSTGRES_PAGE_ROWS))],
             Duration::from_millis(LONG_STATEMENT_MS_MAX),
         )?;
         let rows = rows.into_iter().next().unwrap_or_default();

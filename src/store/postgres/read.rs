@@ -9,7 +9,7 @@ use std::time::Duration;
 use serde::de::DeserializeOwned;
 
 use super::batch::asked;
-use super::bounds::{self, in_row};
+use super::bounds::{self, Page, in_row};
 use super::gaps::gaps;
 use super::load::{self, HEAD, Head, checkpoints, event, walk_seeing};
 use super::remembered::Remembered;
@@ -272,7 +272,7 @@ impl Reader for PostgresReader {
             let (mut events, mut bytes, mut after) = (Vec::<StoredEvent>::new(), 0_usize, after);
             while events.len() < usize::from(limit) {
                 let most = PAGE.min(i64::from(limit) - events.len() as i64);
-                let rows = session.rows(bounds::events(repo, (after, i64::MAX), most))?;
+                let rows = session.rows(bounds::events(repo, (after, i64::MAX), Page::of(most)))?;
                 for row in &rows {
                     if bytes >= EVENT_PAGE_BYTES_MAX {
                         return Ok(events);

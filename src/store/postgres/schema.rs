@@ -39,7 +39,7 @@ pub(crate) fn migrate(to: &Database, roles: bool) -> Result<Migrated, StoreError
     let mut session = Session::new(address::servers(to, "provost/migrate")?, Purpose::Migrate)?;
     session.connect(&Place::default())?;
     session.ask(&[Step::new("begin"), Step::new("select pg_advisory_xact_lock($1)").with(MIGRATION)])?;
-    // A migration takes no repository's row, so it waits for no daemon; a daemon that waits for the migration gives up soon.
+    // A migration waits for the turns of daemons, for three seconds at the most; a daemon that waits for the migration gives up soon.
     let long = Duration::from_millis(LONG_STATEMENT_MS_MAX);
     session.script(
         &format!("set local statement_timeout = {LONG_STATEMENT_MS_MAX}; set local lock_timeout = 3000"),

@@ -102,18 +102,20 @@ pub(super) struct Portion {
     tasks: (Vec<String>, Vec<String>, Vec<String>),
 }
 
-/// Reads up to `most` events after `from`, and the tasks that they are about.
+/// Reads up to `most` events after `from` and up to `upto`, and the tasks that they are about.
 ///
 /// # Errors
 /// If the database does not answer, or a row cannot be read.
 pub(super) fn read(
     session: &mut Session,
     repo: i32,
-    from: EventSeq,
+    (from, upto): (EventSeq, EventSeq),
     most: u32,
 ) -> Result<Portion, StoreError> {
-    let sql = "select seq, kind, actor, task, body from provost.event where repo = $1 and seq > $2 order by seq limit $3";
-    let rows = session.rows(Step::new(sql).with(repo).with(int(from.0)?).with(i64::from(most)))?;
+    // Each login can write rows behind the end of the journal.
+    let sql = "select seq, kind, actor, task, body from provost.event where repo = $1 and seq > $2 and seq <= $3 order by seq limit $4";
+    let step = Step::new(sql).with(repo).with(int(from.0)?).with(int(upto.0)?);
+    let rows = session.rows(step.with(i64::from(most)))?;
     let (mut last, mut count, mut bytes) = (from, 0, 0_usize);
     let mut events: (Vec<i64>, Vec<String>, Vec<String>) = Default::default();
     let mut tasks: Vec<String> = Vec::new();

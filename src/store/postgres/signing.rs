@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use tokio_postgres::Row;
 
-use super::bounds::{self, in_row};
+use super::bounds::{self, Page, in_row};
 use super::enrolling::first_of;
 use super::entry;
 use super::load;
@@ -46,7 +46,7 @@ const REMOVALS: &str = "select s.event, s.n, left(s.host, 64), substr(s.mac, 1, 
     from provost.event e
     join lateral (select * from provost.signature where repo = e.repo and event >= e.seq order by event limit 1) s on true
     join provost.event m on m.repo = s.repo and m.seq = s.event
-    where e.repo = $1 and e.seq > $2 and (e.kind = $3 or (e.kind = 'recorded' and e.body is not null
+    where e.repo = $1 and e.seq > $2 and e.seq <= (select event from provost.repo where id = $1) and (e.kind = $3 or (e.kind = 'recorded' and e.body is not null
         and e.body::json #>> '{kind,recorded,what}' = $4 and e.body::json #>> '{kind,recorded,details,removed}' = 'true'))
     order by e.seq";
 
@@ -451,7 +451,7 @@ impl HostKeys {
     fn check_log(&self, session: &mut Session, repo: i32, from: At) -> Result<(), StoreError> {
         let (mut n, mut seq) = (from.n, Some(from.event));
         loop {
-            let rows = session.rows(bounds::entries(repo, int(n.0)?, POSTGRES_PAGE_ROWS))?;
+            let rows = session.rows(bounds::entries(repo, int(n.0)?, Page::of(POSTGRES_PAGE_ROWS)))?;
             let mut bare = Vec::new();
             for row in &rows {
                 let sealed = entry::read(row)?;

@@ -169,8 +169,9 @@ impl PostgresStore {
         };
         let (find, again) = (find(), find());
         let mut found = self.session.rows(find)?;
+        let is_new = found.is_empty();
         // A login of a machine that only works may not make one.
-        if found.is_empty() {
+        if is_new {
             found = self.session.ask(&[make, again])?.pop().unwrap_or_default();
         }
         let row = found.first().ok_or_else(|| StoreError::damaged("the repository's row is not there"))?;
@@ -181,6 +182,21 @@ impl PostgresStore {
             ));
         }
         self.repo = row.try_get(0).map_err(unreadable)?;
+        if is_new { self.must_be_empty() } else { Ok(()) }
+    }
+
+    /// Refuses a new repository whose number has rows already: a login of another repository of this database has written them.
+    fn must_be_empty(&mut self) -> Result<(), StoreError> {
+        let sql = "select exists (select from provost.host_key where repo = $1) or exists (select from provost.host where repo = $1)
+                   or exists (select from provost.event where repo = $1) or exists (select from provost.entry where repo = $1)";
+        let rows = self.session.rows(Step::new(sql).with(self.repo))?;
+        if rows.first().map(|it| it.try_get(0)).transpose().map_err(unreadable)? != Some(false) {
+            return Err(StoreError::damaged(format!(
+                "the new repository has the number {}, and tables have rows with that number already: have the database's administrator take \
+                 them and the row in `provost.repo` out",
+                self.repo
+            )));
+        }
         Ok(())
     }
 

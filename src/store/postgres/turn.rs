@@ -6,13 +6,14 @@ use std::time::{Duration, Instant};
 use tokio_postgres::Row as Line;
 
 use super::batch::Rows;
+use super::bounds::{self, Page};
 use super::entry;
 use super::load::{self, HEAD, Head as Row};
 use super::session::{Place, Step, rows};
 use super::signing::HostKeys;
 use super::start::{mac_of, must_be_readable, replaced};
 use super::waker::Waker;
-use super::{PostgresStore, Turn, Written, bounds, signing, unreadable, write};
+use super::{PostgresStore, Turn, Written, signing, unreadable, write};
 use crate::codec::{self, int, nat, text};
 use crate::host_keys::At;
 use crate::marks::As;
@@ -89,7 +90,7 @@ impl PostgresStore {
             Step::new("begin"),
             Step::new("select 1 from provost.repo where id = $1 for update").with(self.repo),
             Step::new(HEAD).with(self.repo),
-            bounds::entries(self.repo, int(head.n.0)?, BITE),
+            bounds::entries(self.repo, int(head.n.0)?, Page::of_turn(BITE)),
             self.events_step()?,
             Step::new(HOSTS).with(self.repo),
         ];
@@ -177,7 +178,7 @@ impl PostgresStore {
     /// Reads events after the engine's own end of the journal, together with the entries that name them: a separate
     /// query would cost a round trip while this daemon has the row.
     fn events_step(&self) -> Result<Step, StoreError> {
-        Ok(bounds::events(self.repo, (int(self.written.head.seq.0)?, i64::MAX), EVENTS_BITE))
+        Ok(bounds::events(self.repo, (int(self.written.head.seq.0)?, i64::MAX), Page::of_turn(EVENTS_BITE)))
     }
 
     /// Returns the entries after `head`, whose links hold, with their events; and the ends of log and journal with
@@ -210,7 +211,7 @@ impl PostgresStore {
             let read = read.iter().take(usize::try_from(needed).unwrap_or(usize::MAX));
             events = read.map(load::event).collect::<Result<Vec<_>, _>>()?;
         } else if let Some(last) = last {
-            let step = bounds::events(self.repo, (int(journal.seq.0)?, int(last.0)?), i64::MAX);
+            let step = bounds::events(self.repo, (int(journal.seq.0)?, int(last.0)?), Page::of(i64::MAX));
             events = self.session.rows(step)?.iter().map(load::event).collect::<Result<Vec<_>, _>>()?;
             if (events.len() as u64) < needed && bytes_of(&events) >= POSTGRES_PAGE_BYTES_MAX {
                 return Ok(None);
@@ -292,7 +293,7 @@ impl PostgresStore {
             return Ok(Behind::TooFar);
         }
         self.connect()?;
-        let entries = bounds::entries(self.repo, int(head.n.0)?, BITE);
+        let entries = bounds::entries(self.repo, int(head.n.0)?, Page::of_turn(BITE));
         // The events are read after the entries, so they include all that these name.
         let mut answers = self.session.ask(&[entries, self.events_step()?])?;
         let (events, lines) = (answers.pop().unwrap_or_default(), answers.pop().unwrap_or_default());
@@ -438,7 +439,7 @@ impl PostgresStore {
             steps.push(signing::signature_step(self.repo, by, &next.head, signature.clone())?);
         }
         steps.push(entry::step(self.repo, &sealed, signature)?);
-        let is_due = self.seals_after(next.head.seq.0 - next.checkpoint.0);
+        let is_due = self.seals_after(next.head.seq.0.saturating_sub(next.checkpoint.0));
         if is_due {
             let checkpoint = self.key.checkpoint(next.head, next.pruned_to, &next.counters)?;
             steps.push(write::checkpoint(self.repo, &checkpoint)?);

@@ -470,6 +470,7 @@ fn a_role_of_daemons_can_neither_change_events_nor_tables() {
         "delete from provost.signature",
         "insert into provost.host_before select repo, '0' from provost.host",
         "delete from provost.repo",
+        "update provost.repo set id = default",
         "update provost.schema set version = 1",
         "drop table provost.task",
         "create table provost.other (id int)",

@@ -39,6 +39,45 @@ fn two_hosts_index_at_the_same_time_and_no_event_is_left_out() {
 }
 
 #[test]
+fn rows_behind_the_end_of_the_journal_stop_neither_commits_nor_the_index() {
+    let (server, dir) = (Server::shared(), folder());
+    let database = server.database();
+    let name = name_of(&database);
+    let (mut store, loaded) = started(dir.path(), &database);
+    let mut storm = Storm::new(7, loaded.state);
+    rage(&mut *store, &mut storm, 100);
+    server.sql(
+        &name,
+        "insert into provost.event (repo, seq, at, kind, actor, body, hash, mac)
+         select id, 1000000000000000, 0, 'recorded', 'x', 'no json', '', '' from provost.repo;
+         insert into provost.checkpoint (repo, seq, mac, pruned_to, counters, seal)
+         select id, 1000000000000000, '', 0, '{}', '' from provost.repo",
+    );
+    rage(&mut *store, &mut storm, 100);
+    while store.lacks_index() {
+        store.index(100).expect("a bite");
+    }
+    assert_eq!(server.sql(&name, "select searched_to = event from provost.repo"), "t");
+}
+
+#[test]
+fn a_new_repository_whose_number_has_rows_already_is_refused() {
+    let (server, here, there) = (Server::shared(), folder(), folder());
+    let database = server.database();
+    let name = name_of(&database);
+    drop(started(here.path(), &database));
+    server.sql(
+        &name,
+        "insert into provost.host_key (repo, host, what, n, event, body)
+         select id + 1, repeat('a', 32), 'first', 0, 0, '{}' from provost.repo",
+    );
+    let mut next = database.clone();
+    next.name = "next".into();
+    let says = sentence(opened(there.path(), &next).and_then(|mut it| it.load(settings())));
+    assert!(says.contains("rows with that number already") && says.contains("administrator"), "{says}");
+}
+
+#[test]
 fn tables_of_the_release_before_lose_their_checks_of_the_repository_and_nothing_else() {
     let (server, dir) = (Server::shared(), folder());
     let database = server.empty_database();
