@@ -94,7 +94,7 @@ type Stamps = HashMap<((u64, u64), RepoPath), (Stamp, Digest)>;
 pub struct Code {
     cache: Arc<Cache>,
     stamps: Mutex<Stamps>,
-    readers: Arc<Semaphore>,
+    readers: Semaphore,
 }
 
 /// A file that was opened and not yet parsed.
@@ -114,7 +114,7 @@ enum CacheLookup {
 impl Code {
     /// Makes a reader that shares its cache of parsed files with others.
     pub fn sharing(cache: Arc<Cache>) -> Self {
-        Self { cache, stamps: Mutex::default(), readers: Arc::new(Semaphore::new(CODE_READERS_MAX)) }
+        Self { cache, stamps: Mutex::default(), readers: Semaphore::new(CODE_READERS_MAX) }
     }
 
     /// Reads the file at a path, as far as that is possible within two seconds.
@@ -127,10 +127,12 @@ impl Code {
     pub(super) async fn read_until(self: &Arc<Self>, base: &Base, path: &RepoPath, until: Instant) -> Source {
         let (code, from, at) = (self.clone(), base.clone(), path.clone());
         // If a turn is free, the thread that looks parses as well: what it has read is in its processor's cache.
-        let turn = self.readers.clone().try_acquire_owned().ok();
-        let looked = blocking(move || match (code.look(&from, &at), turn) {
-            (CacheLookup::New(opened), Some(_turn)) => CacheLookup::Known(code.parse(&from, opened, until)),
-            (found, _) => found,
+        let looked = blocking(move || match code.look(&from, &at) {
+            CacheLookup::New(opened) => match code.readers.try_acquire() {
+                Ok(_turn) => CacheLookup::Known(code.parse(&from, opened, until)),
+                Err(_) => CacheLookup::New(opened),
+            },
+            known @ CacheLookup::Known(_) => known,
         });
         let opened = match looked.await {
             Some(CacheLookup::Known(source)) => return source,

@@ -140,6 +140,8 @@ fn parse_as_shown(
     let further = if tree.root_node().has_error() { language.masked_further(shown) } else { None };
     match further.map(|further| parse(parser, &further, limit)) {
         Some(Ok(second)) if !second.root_node().has_error() => Ok(second),
+        // The same bytes may be whole for a caller with more time.
+        Some(Err(Trouble::TooSlow)) => Err(Trouble::TooSlow),
         _ => Ok(tree),
     }
 }

@@ -322,15 +322,20 @@ fn of_library(resolver: &mut Resolver<'_>, of: &str, name: &str) -> Option<Value
         return None;
     }
     let (files, asking) = (resolver.files, resolver.asking());
-    swift_library::kept_to_by(of).iter().find_map(|protocol| {
+    for protocol in swift_library::kept_to_by(of) {
         let parts = resolver.adding(&format!("swift:+{protocol}"));
         let seen = if parts.is_empty() { parts } else { seen_by(resolver, asking, parts) };
         let whole = format!("{protocol}.{name}");
         let mut all = seen.into_iter().filter_map(|it| Some((it, files.outline(it)?.node(&whole)?)));
-        let (file, node) = all.next().filter(|_| all.next().is_none())?;
+        let Some((file, node)) = all.next() else { continue };
+        // Several files add the name to one protocol.
+        if all.next().is_some() {
+            return None;
+        }
         resolver.depends_on(file);
-        Some(Value::Symbol { file, node })
-    })
+        return Some(Value::Symbol { file, node });
+    }
+    None
 }
 
 /// The only method of its name in what the asking file sees.

@@ -25,9 +25,13 @@ impl Masking<'_> {
             }
             // `goto *labels[n];` jumps to a value.
             "goto" if self.mark(at + 1) == b'*' => self.blank_range(at, at),
-            // `= delete("why")`
-            "delete" if self.mark(at + 1) == b'(' && at > 0 && self.mark(at - 1) == b'=' => {
-                if let Some(closing) = self.closing(at + 1) {
+            // `void f() = delete("why")`; in C, `delete` is a name like others.
+            "delete" if self.mark(at + 1) == b'(' && before(1) == "=" && self.ends_declarator(at) => {
+                let is_text = |it: usize| self.source.get(self.tokens[it].start as usize) == Some(&b'"');
+                if let Some(closing) = self.closing(at + 1)
+                    && closing > at + 2
+                    && (at + 2..closing).all(is_text)
+                {
                     self.blank_range(at + 1, closing);
                 }
             }
@@ -42,6 +46,12 @@ impl Masking<'_> {
             }
             _ => {}
         }
+    }
+
+    /// Checks whether the head of a function ends before the `=` in front of a word.
+    fn ends_declarator(&self, word: usize) -> bool {
+        let Some(end) = word.checked_sub(2) else { return false };
+        self.mark(end) == b')' || matches!(self.word(end), "const" | "noexcept" | "override" | "final")
     }
 
     /// Masks the attributes of `enum class [[nodiscard]] E` and `struct [[nodiscard]] alignas(8) A`, which stand at a place behind these

@@ -9,6 +9,9 @@ use super::kotlin_mask::is_of_word;
 /// The most bytes of a list of parameters or of arguments that are searched.
 const SEARCHED_MAX: usize = 4_096;
 
+/// The most bytes that are searched for the beginning of the next line with code.
+const NEXT_LINE_SEARCHED_MAX: usize = 256;
+
 /// Words that begin an expression of their own, and call nothing.
 const NO_METHODS: &[&[u8]] = &[
     b"if", b"unless", b"case", b"while", b"until", b"for", b"begin", b"not", b"defined", b"nil", b"true",
@@ -26,7 +29,7 @@ pub(crate) fn mask(bytes: &[u8]) -> Option<Vec<u8>> {
     while let Some(at) = bytes[from..].windows(4).position(|it| it == b"def ") {
         let at = from + at;
         from = at + 4;
-        if at.checked_sub(1).is_some_and(|before| is_of_word(bytes[before])) {
+        if !begins_statement(&bytes[..at]) {
             continue;
         }
         if let Some(blank) = body(bytes, from).and_then(|body| behind_command(bytes, body)) {
@@ -37,6 +40,13 @@ pub(crate) fn mask(bytes: &[u8]) -> Option<Vec<u8>> {
         }
     }
     shown
+}
+
+/// Checks whether a definition may begin behind a text: on its line stand words alone, such as `private`. A comment or a literal has other signs.
+fn begins_statement(before: &[u8]) -> bool {
+    let line = before.iter().rev().take_while(|it| **it != b'\n');
+    before.last().is_none_or(|it| !is_of_word(*it))
+        && line.take(64).all(|it| is_of_word(*it) || matches!(it, b' ' | b'\t' | b'\r' | b';'))
 }
 
 fn byte_at(bytes: &[u8], at: usize) -> u8 {
@@ -144,7 +154,8 @@ fn begins_argument(bytes: &[u8], at: usize) -> bool {
     let is_beside = !next.is_ascii_whitespace() && next != b'=';
     match byte_at(bytes, at) {
         b'"' | b'\'' | b'`' | b'@' | b'$' | b'[' | b'(' | b'~' => true,
-        b':' | b'*' | b'%' | b'/' | b'!' => is_beside,
+        b'!' => is_beside && next != b'~',
+        b':' | b'*' | b'%' | b'/' => is_beside,
         b'-' => next == b'>' || is_beside,
         b'&' => is_beside && !matches!(next, b'&' | b'.'),
         b'<' => next == b'<' && !byte_at(bytes, at + 2).is_ascii_whitespace(),
@@ -236,7 +247,7 @@ impl Arguments {
 
 /// Checks whether a list of arguments goes on behind the end of a line.
 fn goes_on(bytes: &[u8], at: usize, last: u8) -> bool {
-    let next = bytes[at..].trim_ascii_start();
+    let next = bytes[at..].get(..NEXT_LINE_SEARCHED_MAX).unwrap_or(&bytes[at..]).trim_ascii_start();
     b",+-*/=|&<.\\".contains(&last)
         || next.starts_with(b"&.")
         || (next.starts_with(b".") && !next.starts_with(b".."))

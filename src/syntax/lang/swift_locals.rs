@@ -101,6 +101,10 @@ pub(super) fn declared(walk: &mut Walk<'_>, node: Node<'_>) {
             let value = value_of(walk, &group);
             expected::expect(walk, value, &seen);
         }
+        // The code of a computed variable gives back the variable's type, and not that of the function around it.
+        if let Some(code) = group.iter().find(|it| Kind::at(walk, **it) == Some(Kind::Computed)) {
+            expected::gives_back(walk, *code, if is_typed { seen.clone() } else { Seen::Unknown });
+        }
         for named in names {
             let name = types::name(walk, named);
             // Without a type, another value may follow.

@@ -137,20 +137,27 @@ fn a_type_within_another_one_is_where_it_is_defined_however_many_files_extend_it
 
 #[test]
 fn a_type_of_swifts_library_has_what_extensions_add_to_its_protocols() {
-    let text = "extension StringProtocol { func indented() {}\n func prefix() {} }\nextension Sequence { func total() {} }\n";
+    let text = "extension StringProtocol { func indented() {}\n func prefix() {}\n func doubled() {} }\nextension Sequence { func total() {} }\n";
+    let more = "extension StringProtocol { func doubled() {} }\nextension Collection { func doubled() {} }\n";
     let main = "struct Mine: Collection {}\n\
                 struct Main { var name: String; var all: [Int]\n\
                 func run(text: Substring) { name.indented(); text.indented(); \"a\".indented() }\n\
                 func sum(mine: Mine) { all.total(); mine.total() }\n\
-                func unknown() { name.prefix(); name.other(); Main.total() } }\n";
+                func unknown() { name.prefix(); name.other(); name.doubled(); Main.total() } }\n";
     assert_edges(
-        &graph_of(&[("Sources/A/Text.swift", text), ("Sources/A/Main.swift", main)]),
+        &graph_of(&[
+            ("Sources/A/Text.swift", text),
+            ("Sources/A/More.swift", more),
+            ("Sources/A/Main.swift", main),
+        ]),
         &[
             "Sources/A/Main.swift:Main.run -> Sources/A/Text.swift:StringProtocol.indented",
             "Sources/A/Main.swift:Main.sum -> Sources/A/Text.swift:Sequence.total",
             // The library has a method of this name itself.
             "Sources/A/Main.swift:Main.unknown -> ?:prefix",
             "Sources/A/Main.swift:Main.unknown -> ?:other",
+            // Two files add it to the narrowest protocol.
+            "Sources/A/Main.swift:Main.unknown -> ?:doubled",
             "Sources/A/Main.swift:Main.unknown -> ?:total",
         ],
     );
@@ -166,6 +173,7 @@ fn a_member_without_its_type_is_one_of_the_type_that_is_expected() {
                 switch a { case true: return try a ? .name(2) : .other(3)\n default: return .made(1) } }\n\
                 func chosen(a: Bool) -> Kind { switch a { case true: .name(1)\n default: .made(1) } }\n\
                 mutating func set() { kind = .made(2); let x: Kind? = .other(3) }\n\
+                func hidden(n: Noise) -> Noise { var k: Kind { .name(1) }\n return n }\n\
                 func within() -> Kind { let all = [1].each { return .name($0) }\n return all.kind(.made(2)) } }\n";
     assert_edges(
         &graph_of(&[("Sources/A/Kind.swift", kind), ("Sources/A/Item.swift", item)]),
@@ -180,6 +188,7 @@ fn a_member_without_its_type_is_one_of_the_type_that_is_expected() {
             "Sources/A/Item.swift:Item.chosen -> Sources/A/Kind.swift:Kind.made",
             "Sources/A/Item.swift:Item.set -> Sources/A/Kind.swift:Kind.made",
             "Sources/A/Item.swift:Item.set -> Sources/A/Kind.swift:Kind.other",
+            "Sources/A/Item.swift:Item.hidden -> Sources/A/Kind.swift:Kind.name",
             // What a closure gives back, or a function takes, is not looked at.
             "Sources/A/Item.swift:Item.within -> ?:each",
             "Sources/A/Item.swift:Item.within -> ?:name",

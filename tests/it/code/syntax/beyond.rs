@@ -254,6 +254,12 @@ fn what_only_looks_like_something_that_a_grammar_does_not_know_is_left_as_it_is(
         (Language::C, "int emit(int export) { return export; }\n", &["emit"]),
         (
             Language::Ruby,
+            "class A\n  # Like def a = b c.\n  attr_accessor :d, :e\n  def show = puts \"x\"\nend\n",
+            &["A", "A.d", "A.e", "A.show"],
+        ),
+        (Language::Ruby, "def none?(s) = s !~ /x/\ndef two = puts 1, 2\n", &["none?", "two"]),
+        (
+            Language::Ruby,
             "def a = b -1\ndef c = d ? e : f\ndef g = h %w[i]\ndef j = k { |l| m l }\n",
             &["a", "c", "g", "j"],
         ),
@@ -280,6 +286,11 @@ fn calls_of_what_was_lost_are_those_of_the_symbol_around_them() {
         (Language::Go, "package p\nfunc f() int { return 1 }\nvar a = f()\n", &["a -> f"]),
         (Language::Cpp, "int f();\nstatic int a = f();\n", &["a -> f"]),
         (Language::Cpp, "void f();\nvoid g() { emit f(); Q_EMIT f(); }\n", &["g -> f"]),
+        (
+            Language::C,
+            "int find(int a) { return a; }\nint delete(int a) { return a; }\nint f(int k) { int r = delete(find(k)); return r; }\n",
+            &["f -> delete", "f -> find"],
+        ),
         (
             Language::C,
             "void format(int);\nvoid f(const char *x, ...) __attribute__((format(printf, 1, 2)));\nvoid f(const char *x, ...) { format(1); }\n",
@@ -323,6 +334,20 @@ fn calls_of_what_was_lost_are_those_of_the_symbol_around_them() {
         assert!(reading.is_whole(), "{:?} in {text}", reading.trouble);
         assert_eq!(calls_of(&reading), expected, "{text}");
     }
+}
+
+#[test]
+fn a_file_that_does_not_parse_is_not_whole_because_of_a_comment() {
+    for text in [
+        "<?php\n// Data stands behind it; __halt_compiler();\nclass A { function f() {\nclass B {}\n",
+        "<?php\n/* { __halt_compiler(); */ class A { function f() {\nclass B {}\n",
+        "<?php\n# ; __halt_compiler();\nclass A { function f() {\nclass B {}\n",
+    ] {
+        let reading = reading_of(Language::Php, text);
+        assert!(!reading.is_whole(), "{text}");
+    }
+    let reading = reading_of(Language::Php, "<?php\nfunction a() {}\n__HALT_COMPILER ();\nfunction (((\n");
+    assert!(reading.is_whole() && paths_of(&reading) == ["a"], "{:?}", reading.trouble);
 }
 
 #[test]
