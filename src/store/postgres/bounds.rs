@@ -1,7 +1,8 @@
 //! How much of a row is read, and the name of a row that cannot be read.
 //!
-//! Each login of the database can write most tables, and a value there may have a gigabyte. So a daemon reads no more of a column than Provost
-//! writes into it: of digests and signatures one byte more than they have, which makes a longer one invalid.
+//! Each login of the database can write most tables, and a value there may have a gigabyte. So a daemon reads no more of a digest, a signature, a
+//! name, an entry and an event than Provost writes: of digests and signatures one byte more than they have, which makes a longer one invalid. Bodies of
+//! other tables are read whole.
 
 use std::fmt::Display;
 
