@@ -89,6 +89,9 @@ fn asked(query: &SearchWords) -> (String, Vec<String>) {
     (terms.join(" & "), phrases)
 }
 
+/// Rows in the index's form: their keys, their words, and their words in order.
+type InIndex<K> = (Vec<K>, Vec<String>, Vec<String>);
+
 /// Events and tasks in the index's form, as they were read.
 pub(super) struct Portion {
     repo: i32,
@@ -96,10 +99,10 @@ pub(super) struct Portion {
     pub(super) last: EventSeq,
     /// Whether there may be further events.
     pub(super) is_more: bool,
-    /// Events: number, words, and words in order.
-    events: (Vec<i64>, Vec<String>, Vec<String>),
-    /// Tasks in their present form: id, words, and words in order.
-    tasks: (Vec<String>, Vec<String>, Vec<String>),
+    /// Events, by number.
+    events: InIndex<i64>,
+    /// Tasks in their present form, by id.
+    tasks: InIndex<String>,
 }
 
 /// Reads up to `most` events after `from` and up to `upto`, and the tasks that they are about.
@@ -117,7 +120,7 @@ pub(super) fn read(
     let step = Step::new(sql).with(repo).with(int(from.0)?).with(int(upto.0)?);
     let rows = session.rows(step.with(i64::from(most)))?;
     let (mut last, mut count, mut bytes) = (from, 0, 0_usize);
-    let mut events: (Vec<i64>, Vec<String>, Vec<String>) = Default::default();
+    let mut events: InIndex<i64> = Default::default();
     let mut tasks: Vec<String> = Vec::new();
     for row in &rows {
         if bytes >= INDEX_BITE_BYTES_MAX {
@@ -146,12 +149,8 @@ pub(super) fn read(
 }
 
 /// Reads tasks in their present form. A change of one that comes later is in a later portion.
-fn read_tasks(
-    session: &mut Session,
-    repo: i32,
-    tasks: Vec<String>,
-) -> Result<(Vec<String>, Vec<String>, Vec<String>), StoreError> {
-    let mut read: (Vec<String>, Vec<String>, Vec<String>) = Default::default();
+fn read_tasks(session: &mut Session, repo: i32, tasks: Vec<String>) -> Result<InIndex<String>, StoreError> {
+    let mut read: InIndex<String> = Default::default();
     if tasks.is_empty() {
         return Ok(read);
     }
