@@ -26,7 +26,7 @@ impl Masking<'_> {
             // `goto *labels[n];` jumps to a value.
             "goto" if self.mark(at + 1) == b'*' => self.blank_range(at, at),
             // `void f() = delete("why")`; in C, `delete` is a name like others.
-            "delete" if self.mark(at + 1) == b'(' && before(1) == "=" && self.ends_declarator(at) => {
+            "delete" if self.mark(at + 1) == b'(' && self.ends_declarator(at) => {
                 let is_text = |it: usize| self.source.get(self.tokens[it].start as usize) == Some(&b'"');
                 if let Some(closing) = self.closing(at + 1)
                     && closing > at + 2
@@ -48,9 +48,12 @@ impl Masking<'_> {
         }
     }
 
-    /// Checks whether the head of a function ends before the `=` in front of a word.
+    /// Checks whether `=` and, before it, the end of a function's head stand in front of a word.
     fn ends_declarator(&self, word: usize) -> bool {
         let Some(end) = word.checked_sub(2) else { return false };
+        if self.mark(word - 1) != b'=' {
+            return false;
+        }
         self.mark(end) == b')' || matches!(self.word(end), "const" | "noexcept" | "override" | "final")
     }
 
