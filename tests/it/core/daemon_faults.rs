@@ -155,9 +155,13 @@ fn a_server_that_is_read_only_or_has_no_connections_left_refuses_and_comes_back(
     until_some("writes go on", || clients.take().then_some(()));
 
     // More than there may be: those that have not even said who they are count.
-    let many = server.crowd(200);
-    server.end_sessions();
-    until_some("writes are refused", || (!clients.take()).then_some(()));
+    let mut many = server.crowd(200);
+    until_some("writes are refused", || {
+        // The crowd has to be faster than the daemon in taking the places of these.
+        server.end_sessions();
+        many.extend(server.crowd(50));
+        (!clients.take()).then_some(())
+    });
     until_some("it is said why", || {
         says(&world, &["status"]).1.contains("raise `max_connections`").then_some(())
     });
