@@ -60,6 +60,12 @@ pub const INDEX_QUIET_MS: u64 = 250;
 /// The longest time for which events that come without a pause keep the index waiting, in milliseconds. Then it is made between the commands.
 pub const INDEX_LATE_MS: u64 = 10_000;
 
+/// How long the index waits after a portion that could not be written, in milliseconds; each further failure doubles it.
+pub const INDEX_AGAIN_MS: u64 = 10_000;
+
+/// The longest such wait, in milliseconds.
+pub const INDEX_AGAIN_MS_MAX: u64 = 600_000;
+
 /// The highest number of portions that are indexed before a search looks; the rest is found a little later, and the answer says so.
 pub const INDEX_BITES_BEFORE_SEARCH: u32 = 20;
 

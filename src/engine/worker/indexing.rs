@@ -7,15 +7,16 @@ use tokio::sync::oneshot;
 
 use super::Worker;
 use provost_base::limits::{
-    INDEX_AFTER_MS, INDEX_BITE, INDEX_BITES_BEFORE_SEARCH, INDEX_LATE_MS, INDEX_QUIET_MS,
+    INDEX_AFTER_MS, INDEX_AGAIN_MS, INDEX_AGAIN_MS_MAX, INDEX_BITE, INDEX_BITES_BEFORE_SEARCH, INDEX_LATE_MS,
+    INDEX_QUIET_MS,
 };
 use provost_store::{Store, StoreError};
 
 /// The pause between two portions, if there is no other work.
 const PAUSE: Duration = Duration::from_millis(5);
 /// How long the next attempt waits after one that has failed, and after many of them.
-const AGAIN: Duration = Duration::from_secs(10);
-const AGAIN_MAX: Duration = Duration::from_secs(600);
+const AGAIN: Duration = Duration::from_millis(INDEX_AGAIN_MS);
+const AGAIN_MAX: Duration = Duration::from_millis(INDEX_AGAIN_MS_MAX);
 const AFTER: Duration = Duration::from_millis(INDEX_AFTER_MS);
 const QUIET: Duration = Duration::from_millis(INDEX_QUIET_MS);
 const LATE: Duration = Duration::from_millis(INDEX_LATE_MS);
@@ -66,6 +67,11 @@ impl Indexing {
         self.since.is_some_and(|at| at + LATE <= Instant::now())
     }
 
+    /// Whether the last portion has failed not long ago: a search does not wait for another failure.
+    fn waits_after_failure(&self) -> bool {
+        self.failed.is_some() && self.next.is_some_and(|at| at > Instant::now())
+    }
+
     pub(super) fn due_in(&self) -> Option<Duration> {
         self.due().map(|at| at.saturating_duration_since(Instant::now()))
     }
@@ -99,7 +105,7 @@ impl Worker {
         if !is_time || (self.store.is_away() && !is_asked) {
             return;
         }
-        if self.have_store(&mut []) && self.broken.is_none() {
+        if self.have_store(&mut []) && self.broken.is_none() && !self.indexing.waits_after_failure() {
             let bites = if is_asked { INDEX_BITES_BEFORE_SEARCH } else { 1 };
             let more =
                 (0..bites).try_fold(true, |more, _| Ok(more && self.store.lacks_index() && self.bite()?));

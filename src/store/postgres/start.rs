@@ -172,8 +172,20 @@ impl PostgresStore {
         let is_new = found.is_empty();
         // A login of a machine that only works may not make one.
         if is_new {
-            found = self.session.ask(&[make, again])?.pop().unwrap_or_default();
+            found = self.session.ask(&[Step::new("begin"), make, again])?.pop().unwrap_or_default();
         }
+        let taken = self.take_repo(&found, is_new);
+        match &taken {
+            Ok(()) if is_new => drop(self.session.ask(&[Step::new("commit")])?),
+            Ok(()) => {}
+            // Nothing of the new repository stays.
+            Err(_) => self.session.drop_link(),
+        }
+        taken
+    }
+
+    /// Takes the number of the repository that was found, or that was made in this transaction.
+    fn take_repo(&mut self, found: &[tokio_postgres::Row], is_new: bool) -> Result<(), StoreError> {
         let row = found.first().ok_or_else(|| StoreError::damaged("the repository's row is not there"))?;
         let print: String = row.try_get(1).map_err(unreadable)?;
         if print != self.key.fingerprint().to_string() {
@@ -192,8 +204,8 @@ impl PostgresStore {
         let rows = self.session.rows(Step::new(sql).with(self.repo))?;
         if rows.first().map(|it| it.try_get(0)).transpose().map_err(unreadable)? != Some(false) {
             return Err(StoreError::damaged(format!(
-                "the new repository has the number {}, and tables have rows with that number already: have the database's administrator take \
-                 them and the row in `provost.repo` out",
+                "the new repository has the number {}, and tables have rows with that number already, which another login has written: start again \
+                 for another number, and have the database's administrator take these rows out",
                 self.repo
             )));
         }

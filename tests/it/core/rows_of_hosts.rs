@@ -99,7 +99,7 @@ fn a_signature_from_before_all_entries_keeps_no_new_host_away() {
     two.writes();
     // Each login can add a row where no event is, for an entry that is far ahead of the next one.
     two.sql(
-        "insert into provost.signature select id, 0, 1000000, 'nobody', '\\x00', '\\x00' from provost.repo",
+        "insert into provost.signature select id, 0, 1000000, 'no host', '\\x00', '\\x00' from provost.repo",
     );
     let (third, key) = (folder(), sealed(two.folders[0].path()));
     join(third.path(), &two.database, &key.text, &key.code).expect("it joins");

@@ -298,7 +298,7 @@ fn a_host_from_before_there_were_keys_is_out_where_the_journal_says_so_and_not_w
     until("and the other one reads it", || lock(a, 10).0 != 0);
     late.stop();
 
-    // A person's removal counts, whatever the table said before and says afterwards.
+    // A person's removal counts. The word in the table before and after it counts for nothing.
     from_before(&machines, b);
     calls("removed");
     remove(a, of_b, &machines);

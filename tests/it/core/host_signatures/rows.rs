@@ -174,7 +174,7 @@ fn lists_say_what_the_journal_says_of_a_removal_and_name_rows_that_say_something
         let (_, text) = words(a, &["user", "list"]);
         assert!(text.lines().any(|it| it.starts_with(&id)), "its user is on the list: {text}");
     }
-    // An older release on it keeps the log in its format, whatever the table calls the host.
+    // An older release on that host keeps the log in its format, also where the table says that the host was removed.
     calls("removed");
     forger.sql(&format!("update provost.host set formats = int4range(0, 1) where id = '{of_b}'"));
     let (done, text) = words(a, &["host", "upgrade"]);

@@ -75,6 +75,9 @@ fn a_new_repository_whose_number_has_rows_already_is_refused() {
     next.name = "next".into();
     let says = sentence(opened(there.path(), &next).and_then(|mut it| it.load(settings())));
     assert!(says.contains("rows with that number already") && says.contains("administrator"), "{says}");
+    assert_eq!(server.sql(&name, "select count(*) from provost.repo"), "1", "nothing of it is left");
+    drop(started(there.path(), &next));
+    assert_eq!(server.sql(&name, "select id > 2 from provost.repo where name = 'next'"), "t");
 }
 
 #[test]
