@@ -101,20 +101,25 @@ fn index(table: &mut Table, what: &str, of: &[&Source], files: usize) -> Result<
     let world = World::new()?;
     fs::create_dir(world.path("repo/.wit"))?;
     let mut parses = of.iter().map(|it| Parses::of(it)).collect::<Result<Vec<_>>>()?;
-    let (mut lines, mut floor) = (0, 0.0);
+    let text = |number: usize| of[number % of.len()].text(FUNCTIONS_OF_A_FILE, number, number);
+    let mut parse_all = || {
+        let parsed = (0..files).map(|number| parses[number % of.len()].ms(&text(number)));
+        parsed.sum::<Result<f64>>()
+    };
+    let mut lines = 0;
     for number in 0..files {
-        let which = number % of.len();
-        let text = of[which].text(FUNCTIONS_OF_A_FILE, number, number);
         let folder = world.path(&format!("repo/p{}", number / 100));
         fs::create_dir_all(&folder)?;
-        fs::write(folder.join(format!("m{number}{}", of[which].suffix)), &text)?;
-        floor += parses[which].ms(&text)?;
-        lines += text.lines().count();
+        fs::write(folder.join(format!("m{number}{}", of[number % of.len()].suffix)), text(number))?;
+        lines += text(number).lines().count();
     }
+    // Before and after, since a machine may become slower or faster meanwhile.
+    let floor_before = parse_all()?;
     let (daemon, _) = world.start()?;
     wait_for_index(&world, files)?;
     let used = processor_ns(daemon.pid())?.saturating_sub(used_by_none) as f64 / 1e6;
     let memory = resident_kib(daemon.pid())?.saturating_sub(memory_of_none);
+    let floor = (floor_before + parse_all()?) / 2.0;
     let row = format!("{what}, {files} files of {} lines", lines / files);
     table.ratio(&row, Unit::Milliseconds, &Rounds(vec![used]), &Rounds(vec![floor]))?;
     if of.len() > 1 {

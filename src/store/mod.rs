@@ -70,8 +70,8 @@ pub use letters::{Letters, StoredPost};
 pub use log::{ENTRY_FORMAT, ENTRY_FORMAT_OLDEST, SealedEntry};
 pub use search::{Found, Hit, HitKind, SearchError, SearchQuery, SearchWords};
 pub use shared::{
-    Begun, Behind, CommitError, Head, HostBeat, HostRow, HostState, Hosts, Joined, ServerAt, TakenOut,
-    Upgraded,
+    Begun, Behind, CommitError, Head, HostBeat, HostRow, HostState, Hosts, Indexed, Joined, ServerAt,
+    TakenOut, Upgraded,
 };
 pub use shared_artifacts::SharedArtifacts;
 pub use sqlite::{ForeignEvent, Restore, Restored, SqliteStore, backup, foreign_events, restore};
@@ -185,11 +185,11 @@ pub trait Store: Send {
     fn prune(&mut self, now: Timestamp, keep: &Retention, most: u32) -> Result<Pruned, StoreError>;
 
     /// Indexes one bounded portion of the searchable rows that are not in the index yet: at most `most` events,
-    /// with their tasks. Returns `true` if there are more.
+    /// with their tasks.
     ///
     /// # Errors
     /// Any; then none of them is in the index.
-    fn index(&mut self, most: u32) -> Result<bool, StoreError>;
+    fn index(&mut self, most: u32) -> Result<Indexed, StoreError>;
 
     /// Checks whether the words of an event are missing in the index.
     fn lacks_index(&self) -> bool;

@@ -43,6 +43,24 @@ pub enum Behind {
     TooFar,
 }
 
+/// What a portion of the index has left.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Indexed {
+    /// Nothing.
+    All,
+    /// There may be further events.
+    More,
+    /// Another daemon has indexed this portion at the same time, and may go on.
+    ByAnother,
+}
+
+impl Indexed {
+    /// Returns what a portion has left after which there may be further events, or are none.
+    pub(super) fn left(is_more: bool) -> Self {
+        if is_more { Self::More } else { Self::All }
+    }
+}
+
 /// The server of a database.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ServerAt {

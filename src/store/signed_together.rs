@@ -4,9 +4,19 @@
 //! The result says only that all of them hold. If it is no, the caller checks each by itself, by [`HostKey::has_signed`], which decides.
 //! A host can make signatures with its own key for which the two checks differ, by parts of small order; no other host can.
 
+use std::num::NonZero;
+use std::ops::Range;
+use std::thread::{Builder, available_parallelism};
+
 use ed25519_dalek::{Signature, VerifyingKey, verify_batch};
 
 use super::host_keys::HostKey;
+
+/// The fewest signatures that a thread is worth: fewer are checked in less time than a thread takes to start.
+const PART_MIN: usize = 128;
+
+/// The most threads for them: a host that starts has other work, too.
+const THREADS_MAX: usize = 4;
 
 /// Texts with their signatures.
 #[derive(Default)]
@@ -39,9 +49,37 @@ impl SignedTogether {
         Some(found)
     }
 
-    /// Checks whether the owner of each key has signed its text.
+    /// Checks whether the owner of each key has signed its text, on several threads if there are many.
     pub(super) fn all_hold(&self) -> bool {
-        let texts: Vec<&[u8]> = self.texts.iter().map(Vec::as_slice).collect();
-        texts.is_empty() || verify_batch(&texts, &self.signatures, &self.keys).is_ok()
+        let threads = available_parallelism().map_or(1, NonZero::get).min(THREADS_MAX);
+        let size = self.texts.len().div_ceil(threads).max(PART_MIN);
+        let mut parts: Vec<Range<usize>> = (0..self.texts.len())
+            .step_by(size)
+            .map(|from| from..(from + size).min(self.texts.len()))
+            .collect();
+        let Some(own) = parts.pop() else { return true };
+        std::thread::scope(|scope| {
+            let beside: Vec<_> = parts
+                .into_iter()
+                .map(|part| {
+                    let spawned = Builder::new().spawn_scoped(scope, {
+                        let part = part.clone();
+                        move || self.part_holds(part)
+                    });
+                    (part, spawned)
+                })
+                .collect();
+            let own = self.part_holds(own);
+            // What no thread could be made for is checked here.
+            own && beside.into_iter().all(|(part, spawned)| match spawned {
+                Ok(thread) => thread.join().unwrap_or(false),
+                Err(_) => self.part_holds(part),
+            })
+        })
+    }
+
+    fn part_holds(&self, part: Range<usize>) -> bool {
+        let texts: Vec<&[u8]> = self.texts[part.clone()].iter().map(Vec::as_slice).collect();
+        verify_batch(&texts, &self.signatures[part.clone()], &self.keys[part]).is_ok()
     }
 }

@@ -29,8 +29,8 @@ use super::intake::{End, FileIntake};
 use super::journal::{Checkpoint, Key};
 use super::marks::{self, As, FoundMarks, Marks};
 use super::{
-    AnchorSink, CommitError, Head, Intake, JournalHead, Loaded, Options, Pruned, Reader, Retention, Store,
-    StoreError, WAYS_BACK,
+    AnchorSink, CommitError, Head, Indexed, Intake, JournalHead, Loaded, Options, Pruned, Reader, Retention,
+    Store, StoreError, WAYS_BACK,
 };
 use super::{codec, migrations};
 use provost_base::limits::{
@@ -382,7 +382,7 @@ impl Store for SqliteStore {
         Ok(Pruned { tasks, events, more: [tasks, events, beats, swept, summed, counted].contains(&most) })
     }
 
-    fn index(&mut self, most: u32) -> Result<bool, StoreError> {
+    fn index(&mut self, most: u32) -> Result<Indexed, StoreError> {
         self.about_to_write()?;
         self.wait_for(if self.always_durable { Waits::Full } else { Waits::Normal })?;
         let tx = self.db.transaction_with_behavior(TransactionBehavior::Immediate)?;
@@ -390,7 +390,7 @@ impl Store for SqliteStore {
         tx.commit()?;
         self.written.indexed_to = indexed_to;
         self.settle();
-        Ok(more)
+        Ok(Indexed::left(more))
     }
 
     fn lacks_index(&self) -> bool {

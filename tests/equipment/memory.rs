@@ -24,8 +24,8 @@ use provost_domain::{
 };
 use provost_store::journal::{Checkpoint, Key};
 use provost_store::{
-    Anchor, CommitError, Head, Intake, JournalHead, Loaded, Pruned, Reader, Retention, Store, StoreError,
-    StoredEvent, codec,
+    Anchor, CommitError, Head, Indexed, Intake, JournalHead, Loaded, Pruned, Reader, Retention, Store,
+    StoreError, StoredEvent, codec,
 };
 
 use crew::CrewRows;
@@ -508,8 +508,8 @@ impl Store for MemoryStore {
     }
 
     // The words of what is in memory are not looked for.
-    fn index(&mut self, _most: u32) -> Result<bool, StoreError> {
-        Ok(false)
+    fn index(&mut self, _most: u32) -> Result<Indexed, StoreError> {
+        Ok(Indexed::All)
     }
 
     fn lacks_index(&self) -> bool {

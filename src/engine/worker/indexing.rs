@@ -10,7 +10,7 @@ use provost_base::limits::{
     INDEX_AFTER_MS, INDEX_AGAIN_MS, INDEX_AGAIN_MS_MAX, INDEX_BITE, INDEX_BITES_BEFORE_SEARCH, INDEX_LATE_MS,
     INDEX_QUIET_MS,
 };
-use provost_store::{Store, StoreError};
+use provost_store::{Indexed, Store, StoreError};
 
 /// The pause between two portions, if there is no other work.
 const PAUSE: Duration = Duration::from_millis(5);
@@ -76,10 +76,15 @@ impl Indexing {
         self.due().map(|at| at.saturating_duration_since(Instant::now()))
     }
 
-    /// Notes that a portion was indexed, and whether there are more.
-    fn has_done(&mut self, more: bool) {
-        self.next = Some(Instant::now() + PAUSE);
-        self.since = self.since.or_else(|| Some(Instant::now())).filter(|_| more);
+    /// Notes what the last portion has left, and whether events are missing in the index.
+    fn has_done(&mut self, left: Indexed, lacks: bool) {
+        let pause = match left {
+            // Another host goes on. This one looks again later.
+            Indexed::ByAnother => LATE,
+            Indexed::All | Indexed::More => PAUSE,
+        };
+        self.next = Some(Instant::now() + pause);
+        self.since = self.since.or_else(|| Some(Instant::now())).filter(|_| lacks && left != Indexed::All);
         self.failed = None;
     }
 
@@ -107,10 +112,8 @@ impl Worker {
         }
         if self.have_store(&mut []) && self.broken.is_none() && !self.indexing.waits_after_failure() {
             let bites = if is_asked { INDEX_BITES_BEFORE_SEARCH } else { 1 };
-            let more =
-                (0..bites).try_fold(true, |more, _| Ok(more && self.store.lacks_index() && self.bite()?));
-            match more {
-                Ok(more) => self.indexing.has_done(more && self.store.lacks_index()),
+            match self.bites(bites) {
+                Ok(left) => self.indexing.has_done(left, self.store.lacks_index()),
                 Err(err) => self.indexing.has_failed(&err),
             }
         }
@@ -121,8 +124,15 @@ impl Worker {
         });
     }
 
-    /// Indexes a portion; returns `true` if there are more.
-    fn bite(&mut self) -> Result<bool, StoreError> {
-        self.store.index(INDEX_BITE)
+    /// Indexes at most so many portions.
+    fn bites(&mut self, most: u32) -> Result<Indexed, StoreError> {
+        let mut left = Indexed::More;
+        for _ in 0..most {
+            if left == Indexed::All || !self.store.lacks_index() {
+                break;
+            }
+            left = self.store.index(INDEX_BITE)?;
+        }
+        Ok(left)
     }
 }

@@ -305,7 +305,11 @@ fn added(resolver: &mut Resolver<'_>, (file, node): (u32, u32), name: &str, dept
     };
     let found = found.or_else(|| {
         let bases = outline.nodes[node as usize].bases.iter().map(|it| outline.word(*it));
-        bases.map(|it| it.trim_start_matches(ELSEWHERE)).find_map(|of| of_library(resolver, of, name))
+        bases.map(|it| it.trim_start_matches(ELSEWHERE)).find_map(|of| {
+            // A protocol of one's own may have the name of one of the library's.
+            let is_own = defined(resolver, file, of).is_some();
+            if is_own { None } else { of_library(resolver, of, name) }
+        })
     });
     if let Some(Value::Symbol { file, node }) = found {
         resolver.chosen.insert(key, Some((file, node)));

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use super::session::Step;
 use super::{PostgresStore, Stage, Written, posts, search, sums, unreadable, write};
 use crate::codec::{before, int, nat};
-use crate::{Behind, Pruned, Retention, StoreError};
+use crate::{Behind, Indexed, Pruned, Retention, StoreError};
 use provost_base::limits::{EVENT_TEXTS_STAY_MS, LONG_STATEMENT_MS_MAX, USAGE_DAYS_KEPT};
 use provost_base::{EventSeq, Timestamp};
 use provost_domain::BEAT;
@@ -15,6 +15,9 @@ const USAGE_KEPT: Duration = Duration::from_secs(USAGE_DAYS_KEPT * 86_400);
 
 /// The time for which signs of life of the crew can be queried. Older ones are only in the journal.
 const BEATS_KEPT: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// The time for which the database takes no text of an event away.
+const TEXTS_STAY: Duration = Duration::from_millis(EVENT_TEXTS_STAY_MS);
 
 /// The time for which the log that every host has keeps its entries.
 const LOG_KEPT: Duration = Duration::from_secs(60 * 60);
@@ -52,11 +55,11 @@ impl PostgresStore {
         })
     }
 
-    /// Indexes up to `most` further events; returns `true` if there are more.
+    /// Indexes up to `most` further events.
     ///
     /// # Errors
     /// Any; then none of them is in the index.
-    pub(super) fn index_words(&mut self, most: u32) -> Result<bool, StoreError> {
+    pub(super) fn index_words(&mut self, most: u32) -> Result<Indexed, StoreError> {
         self.must_run()?;
         self.roll_back();
         self.connect()?;
@@ -65,12 +68,11 @@ impl PostgresStore {
         let portion = search::read(&mut self.session, self.repo, (from, self.written.head.seq), most)?;
         self.in_a_turn(|_, next| {
             if next.indexed_to != from {
-                // Another daemon was faster.
-                return Ok((true, Vec::new()));
+                return Ok((Indexed::ByAnother, Vec::new()));
             }
             next.indexed_to = portion.last;
-            let is_more = portion.is_more;
-            Ok((is_more, portion.steps(next.pruned_to)?))
+            let left = Indexed::left(portion.is_more);
+            Ok((left, portion.steps(next.pruned_to)?))
         })
     }
 
@@ -176,34 +178,26 @@ impl PostgresStore {
         Ok(number)
     }
 
-    /// Removes the bodies of events from before `cutoff`, strictly in order, so that one number says how far. The number ends before the first
-    /// event whose text the database does not take away yet; beyond it, that text would stay for ever.
+    /// Removes the bodies of events from before `cutoff`, strictly in order, so that one number says how far. The database takes no text of the
+    /// last hour away, by its own clock: beyond such an event the number would leave its text for ever.
     fn prune_events(
         &mut self,
         cutoff: Timestamp,
         most: u32,
         pruned_to: &mut EventSeq,
     ) -> Result<u32, StoreError> {
-        let sql = "select seq, at, (extract(epoch from clock_timestamp()) * 1000)::bigint from provost.event
-            where repo = $1 and seq > $2 order by seq limit $3";
+        let Some(clock) = self.looked else { return Ok(0) };
+        let cutoff = cutoff.min(before(clock, TEXTS_STAY));
+        let sql = "select seq, at from provost.event where repo = $1 and seq > $2 order by seq limit $3";
         let from = *pruned_to;
         let rows =
             self.session.rows(Step::new(sql).with(self.repo).with(int(from.0)?).with(i64::from(most)))?;
         for row in &rows {
             let number = |at: usize| row.try_get::<_, i64>(at).map_err(unreadable);
-            let (seq, at, clock) = (number(0)?, Timestamp(number(1)?), Timestamp(number(2)?));
-            if at >= cutoff {
+            if Timestamp(number(1)?) >= cutoff {
                 break;
             }
-            // Only the server's own clock counts there, and the daemons' time never goes back.
-            if clock.since_ms(at) <= EVENT_TEXTS_STAY_MS {
-                tracing::warn!(
-                    event = seq,
-                    "texts of old events stay until the database's clock, which was set back, has passed them by an hour"
-                );
-                break;
-            }
-            *pruned_to = EventSeq(nat(seq)?);
+            *pruned_to = EventSeq(nat(number(0)?)?);
         }
         if *pruned_to == from {
             return Ok(0);

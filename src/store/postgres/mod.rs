@@ -53,8 +53,8 @@ use super::files::{self, Lease};
 use super::journal::Key;
 use super::marks::{self, FoundMarks, Marks};
 use super::{
-    AnchorSink, AnswerCheck, Begun, Behind, CommitError, Database, Head, HostWords, JournalHead, Loaded,
-    Options, Pruned, Reader, Retention, RootCommits, ServerAt, Store, StoreError,
+    AnchorSink, AnswerCheck, Begun, Behind, CommitError, Database, Head, HostWords, Indexed, JournalHead,
+    Loaded, Options, Pruned, Reader, Retention, RootCommits, ServerAt, Store, StoreError,
 };
 use provost_base::{DaemonId, Digest, EntryNo, EventSeq, HostId, HostRole, TaskId, Timestamp};
 use provost_domain::{Counters, Outbox, Owed, Settings, Task};
@@ -335,7 +335,7 @@ impl Store for PostgresStore {
         self.prune_history(now, keep, most.max(1))
     }
 
-    fn index(&mut self, most: u32) -> Result<bool, StoreError> {
+    fn index(&mut self, most: u32) -> Result<Indexed, StoreError> {
         self.index_words(most.max(1))
     }
 

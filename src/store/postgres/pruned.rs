@@ -3,16 +3,22 @@
 //! Each checkpoint has that number under a seal with the journal's key, which is not in the database. The column of the repository's row, which
 //! each login can change, says only that there may be a newer checkpoint.
 
+use std::time::Duration;
+
 use super::session::Step;
 use super::{PostgresStore, load, unreadable};
-use crate::StoreError;
 use crate::codec::{int, nat};
 use crate::host_keys::At;
+use crate::{Head, StoreError};
 use provost_base::limits::EVENT_TEXTS_STAY_MS;
 use provost_base::{EventSeq, Timestamp};
 
 /// The server's own clock. The repository's row has a time that each login can set ahead.
 const CLOCK: &str = "select (extract(epoch from clock_timestamp()) * 1000)::bigint";
+
+/// The same, where the log has no entry behind a given one. The time of the statement's beginning, which is not later than what it sees.
+const CLOCK_IF_READ: &str = "select (extract(epoch from statement_timestamp()) * 1000)::bigint
+    where not exists (select from provost.entry where repo = $1 and n > $2)";
 
 /// The first event behind a given one that has no text.
 const WITHOUT_TEXT: &str =
@@ -35,6 +41,25 @@ impl PostgresStore {
     fn sealed_pruned_to(&mut self) -> Result<Option<EventSeq>, StoreError> {
         let last = load::checkpoints(&mut self.session, self.repo, true)?.pop();
         Ok(last.filter(|it| self.key.is_sealed(it)).map(|it| it.pruned_to))
+    }
+
+    /// Notes that this daemon has read everything, if the log has no entry behind `head`, although it could not take its turn: a login that keeps the
+    /// repository's row would otherwise make a daemon that is awake believe what one believes that has slept. Without an answer in time, it notes nothing.
+    pub(super) fn note_awake(&mut self, head: Head, limit: Duration) {
+        let Ok(n) = int(head.n.0) else { return };
+        if !self.session.is_linked() {
+            return;
+        }
+        let step = Step::new(CLOCK_IF_READ).with(self.repo).with(n);
+        let seen = self.session.ask_within(&[step], limit).and_then(|mut answers| {
+            let rows = answers.pop().unwrap_or_default();
+            rows.first().map(|it| it.try_get(0)).transpose().map_err(unreadable)
+        });
+        match seen {
+            Ok(Some(clock)) => self.looked = Some(Timestamp(clock)),
+            Ok(None) => {}
+            Err(err) => tracing::debug!(%err, "whether the log has anything new is not known"),
+        }
     }
 
     /// Checks whether the texts up to this event, which this daemon has not read, were pruned while it was asleep. A daemon that looks every few

@@ -79,6 +79,7 @@ impl PostgresStore {
         };
         if begun.is_err() {
             self.roll_back();
+            self.note_awake(head, Duration::from_millis(TURN_MS_MAX).saturating_sub(began.elapsed()));
         }
         begun
     }

@@ -53,7 +53,9 @@ pub(crate) fn mask_newer(bytes: &[u8]) -> Option<Vec<u8>> {
             (b"defer", b"import") => next == b'*',
             (b"accessor", _) if is_before_name => !matches!(last, b'.' | b',' | b'('),
             (b"in" | b"out", b"" | b"in") => {
-                matches!(last, b'<' | b',') && is_before_name && !behind.starts_with(b"extends ")
+                // A parameter of types may have such a name, and so may what is imported.
+                let is_name = behind.starts_with(b"extends ") || behind.starts_with(b"as ");
+                matches!(last, b'<' | b',') && is_before_name && !is_name
             }
             // A method with this name.
             (b"accessor", _) if next == b'(' && !matches!(last, b'.' | b',' | b'(' | b'=') => {

@@ -12,7 +12,7 @@ use provost_domain::{
 };
 use provost_store::{
     Anchor, Begun, Behind, CommitError, ENTRY_FORMAT, ENTRY_FORMAT_OLDEST, Head, HostBeat, HostState,
-    JournalHead, Loaded, Pruned, Reader, Retention, SealedEntry, Store, StoreError, StoredEvent,
+    Indexed, JournalHead, Loaded, Pruned, Reader, Retention, SealedEntry, Store, StoreError, StoredEvent,
 };
 
 use super::reader::MemoryReader;
@@ -432,8 +432,8 @@ impl Store for LogStore {
         Ok(Pruned::default())
     }
 
-    fn index(&mut self, _most: u32) -> Result<bool, StoreError> {
-        Ok(false)
+    fn index(&mut self, _most: u32) -> Result<Indexed, StoreError> {
+        Ok(Indexed::All)
     }
 
     fn lacks_index(&self) -> bool {

@@ -164,6 +164,23 @@ fn a_type_of_swifts_library_has_what_extensions_add_to_its_protocols() {
 }
 
 #[test]
+fn a_protocol_of_ones_own_with_the_name_of_one_of_swifts_library_is_not_the_librarys() {
+    let own = "protocol Collection {}\nstruct Mine: Collection {}\nstruct Others: Sequence {}\n";
+    let main = "struct Main { func sum(mine: Mine) { mine.total() }\nfunc all(others: Others) { others.total() } }\n";
+    assert_edges(
+        &graph_of(&[
+            ("Sources/A/Text.swift", "extension Sequence { func total() {} }\n"),
+            ("Sources/A/Own.swift", own),
+            ("Sources/A/Main.swift", main),
+        ]),
+        &[
+            "Sources/A/Main.swift:Main.all -> Sources/A/Text.swift:Sequence.total",
+            "Sources/A/Main.swift:Main.sum -> ?:total",
+        ],
+    );
+}
+
+#[test]
 fn a_member_without_its_type_is_one_of_the_type_that_is_expected() {
     let kind = "enum Kind { case name(Int), other(Int)\nstatic func made(_ a: Int) -> Kind { .name(a) } }\n\
                 enum Noise { case name(Int), other(Int)\nstatic func made(_ a: Int) {} }\n";

@@ -94,6 +94,37 @@ fn a_digest_or_signature_as_large_as_the_database_takes_costs_a_host_nothing_and
 }
 
 #[test]
+fn many_signatures_are_checked_together_and_one_that_is_wrong_is_found() {
+    // So many that several threads check them.
+    let mut two = Two::start();
+    for _ in 0..600 {
+        two.writes();
+    }
+    assert!(two.sql("select count(*) from provost.signature").parse::<u64>().expect("a number") >= 600);
+    two.head = two.second.load(settings()).expect("all of them hold").head;
+    let before = two.sql("select max(event) from provost.signature");
+    for _ in 0..600 {
+        two.writes();
+    }
+    // One of those that the first thread has, and one of those that the last one has.
+    let new = format!("select event from provost.signature where event > {before} order by event");
+    for which in [format!("{new} limit 1 offset 3"), format!("{new} desc limit 1 offset 3")] {
+        let event = two.sql(&which);
+        two.sql(&format!(
+            "create table public.kept as select event, sig from provost.signature where event = {event};
+             update provost.signature set sig = (select sig from provost.signature where event = {before}) where event = {event}"
+        ));
+        let says = sentence(two.second.load(settings()));
+        assert!(says.contains("has not signed it") && says.contains(&format!("(event {event})")), "{says}");
+        two.sql(
+            "update provost.signature s set sig = kept.sig from public.kept where s.event = kept.event; drop table public.kept",
+        );
+    }
+    two.head = two.second.load(settings()).expect("all of them hold again").head;
+    two.reads();
+}
+
+#[test]
 fn a_signature_from_before_all_entries_keeps_no_new_host_away() {
     let mut two = Two::start();
     two.writes();

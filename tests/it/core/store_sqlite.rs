@@ -11,7 +11,8 @@ use provost::base::{EventSeq, Json, TaskId};
 use provost::domain::Outbox;
 use provost::domain::command::{Durability, Record};
 use provost::store::{
-    Anchor, Options, SearchQuery, SearchWords, SqliteStore, Store, StoreError, Verdict, open, open_reader,
+    Anchor, Indexed, Options, SearchQuery, SearchWords, SqliteStore, Store, StoreError, Verdict, open,
+    open_reader,
 };
 use tempfile::TempDir;
 
@@ -157,7 +158,7 @@ fn a_database_of_the_first_version_is_brought_up_to_date_with_all_that_is_in_it(
     assert_eq!(version, SCHEMA);
     // What was there before can be searched, a bite at a time.
     assert!(store.lacks_index());
-    while store.index(20).expect("a bite") {}
+    while store.index(20).expect("a bite") == Indexed::More {}
     let words = SearchWords::parse("task_delegated").expect("a search");
     let query = SearchQuery { words, only: None, before: None, limit: 10 };
     let found = store.reader().expect("a reader").search(&query).expect("a search");

@@ -101,6 +101,19 @@ impl Two {
         self.sql("select count(*) from provost.event where body is not null").parse().expect("a number")
     }
 
+    /// What the second one says when it is to read on while a login keeps the repository's row.
+    fn refused_the_row(&mut self) -> String {
+        let Self { server, database, second, head, .. } = self;
+        let name = name_of(database);
+        std::thread::scope(|scope| {
+            let keeps = "begin; select 1 from provost.repo for update; select pg_sleep(3); commit";
+            scope.spawn(|| server.sql(&name, keeps));
+            let kept = "select 1 from pg_stat_activity where wait_event = 'PgSleep' and datname = current_database()";
+            until("the row is kept", || server.sql(&name, kept) == "1");
+            sentence(second.begin(*head))
+        })
+    }
+
     /// What the second one says when it is to read on, after which its turn has ended.
     pub(super) fn refused(&mut self) -> String {
         let begun = self.second.begin(self.head).map(|it| it.behind);
@@ -172,6 +185,26 @@ fn texts_that_are_pruned_under_a_host_that_is_awake_stop_it_and_do_not_stop_one_
     two.reads();
     two.writes();
     two.reads();
+}
+
+#[test]
+fn a_login_that_keeps_the_repositorys_row_makes_no_sleeper_of_a_host_that_is_awake() {
+    let mut two = Two::start();
+    two.server.set_clock(40 * MINUTE);
+    let says = two.refused_the_row();
+    assert!(says.contains("55P03"), "{says}");
+    two.writes();
+    let now = two.storm.now;
+    two.prunes(Timestamp(now.0 + 2 * DAY * 1_000), ONE_DAY);
+    assert_eq!(two.texts(), 0);
+    two.server.set_clock(80 * MINUTE);
+    let says = two.refused();
+    assert!(says.contains(TAKEN), "it was awake 40 minutes ago, and had read everything then: {says}");
+    // A look that is refused has not read what there is.
+    two.server.set_clock(101 * MINUTE);
+    let begun = two.second.begin(two.head).expect("the turn");
+    assert!(matches!(begun.behind, Behind::TooFar), "{:?}", begun.behind);
+    two.second.let_go().expect("it lets go");
 }
 
 #[test]

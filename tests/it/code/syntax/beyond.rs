@@ -193,6 +193,7 @@ const FILES: &[(Language, &str, &[&str])] = &[
     (
         Language::TypeScript,
         "export type * from \"./a\";\nexport type * as b from \"./b\";\nimport defer * as c from \"./c\";\n\
+         import { o, out as p } from \"./q\";\n\
          interface D<in T, out U, in out V> { out: T; in(): U }\nabstract class E { static accessor f = 1; abstract accessor g: number; accessor() {} }\n\
          function h() { for (using i of j) k(i, accessor); }\nasync function l() { for (await using m of n) {} }\n",
         &["D", "D.out", "D.in", "E", "E.f", "E.g", "E.accessor", "h", "l"],

@@ -439,8 +439,6 @@ fn what_a_grammar_is_shown_at_the_second_time_is_made_in_a_time_that_grows_with_
         (Language::Ruby, "def f = a b\n", "# ", "def f = a b, ["),
         (Language::Ruby, "def f = a b\n", "# ", "def f = a \""),
         (Language::Ruby, "def f = a b\n", "# ", "def f = a.b"),
-        (Language::Java, "class A { A() { f(); this(1); } }\n", "// ", ";super /*"),
-        (Language::Java, "class A { A() { f(); this(1); } }\n", "// ", ";super \""),
         (Language::CSharp, "class A { void F(A a) { a?.b = 1; } }\n", "// ", "?.a"),
         (Language::CSharp, "class A { void F(A a) { a?.b = 1; } }\n", "// ", "(out a,=>"),
         (Language::TypeScript, "export type * from 'a';\n", "// ", "<in out "),
