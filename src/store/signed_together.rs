@@ -6,7 +6,7 @@
 
 use std::num::NonZero;
 use std::ops::Range;
-use std::thread::{Builder, available_parallelism};
+use std::thread::{Builder, ScopedJoinHandle, available_parallelism};
 
 use ed25519_dalek::{Signature, VerifyingKey, verify_batch};
 
@@ -70,11 +70,12 @@ impl SignedTogether {
                 })
                 .collect();
             let own = self.part_holds(own);
-            // What no thread could be made for is checked here.
-            own && beside.into_iter().all(|(part, spawned)| match spawned {
+            // What no thread could be made for is checked here. All of them are waited for.
+            let hold = |(part, spawned): (_, std::io::Result<ScopedJoinHandle<'_, bool>>)| match spawned {
                 Ok(thread) => thread.join().unwrap_or(false),
                 Err(_) => self.part_holds(part),
-            })
+            };
+            beside.into_iter().map(hold).fold(own, |all, it| all & it)
         })
     }
 

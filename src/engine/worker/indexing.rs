@@ -80,8 +80,8 @@ impl Indexing {
     fn has_done(&mut self, left: Indexed, lacks: bool) {
         let pause = match left {
             // Another host goes on. This one looks again later.
-            Indexed::ByAnother => LATE,
-            Indexed::All | Indexed::More => PAUSE,
+            Indexed::ByAnother if lacks => LATE,
+            _ => PAUSE,
         };
         self.next = Some(Instant::now() + pause);
         self.since = self.since.or_else(|| Some(Instant::now())).filter(|_| lacks && left != Indexed::All);

@@ -307,7 +307,7 @@ fn added(resolver: &mut Resolver<'_>, (file, node): (u32, u32), name: &str, dept
         let bases = outline.nodes[node as usize].bases.iter().map(|it| outline.word(*it));
         bases.map(|it| it.trim_start_matches(ELSEWHERE)).find_map(|of| {
             // A protocol of one's own may have the name of one of the library's.
-            let is_own = defined(resolver, file, of).is_some();
+            let is_own = !swift_library::kept_to_by(of).is_empty() && is_own(resolver, file, of);
             if is_own { None } else { of_library(resolver, of, name) }
         })
     });
@@ -317,6 +317,13 @@ fn added(resolver: &mut Resolver<'_>, (file, node): (u32, u32), name: &str, dept
         resolver.chosen.remove(&key);
     }
     found
+}
+
+/// Whether what a file calls by this name is defined in it or in its module, and so is not the library's.
+fn is_own(resolver: &mut Resolver<'_>, file: u32, name: &str) -> bool {
+    let outline = resolver.files.outline(file);
+    let is_here = outline.is_some_and(|it| it.node(name).is_some_and(|node| !is_part(it, node)));
+    is_here || defined(resolver, file, name).is_some()
 }
 
 /// A method that an extension adds to a protocol of Swift's own library, for a type of that library that keeps to it. The narrowest
@@ -332,6 +339,9 @@ fn of_library(resolver: &mut Resolver<'_>, of: &str, name: &str) -> Option<Value
         let whole = format!("{protocol}.{name}");
         let mut all = seen.into_iter().filter_map(|it| Some((it, files.outline(it)?.node(&whole)?)));
         let Some((file, node)) = all.next() else { continue };
+        if is_own(resolver, asking, protocol) {
+            continue;
+        }
         // Several files add the name to one protocol.
         if all.next().is_some() {
             return None;

@@ -16,8 +16,8 @@ const USAGE_KEPT: Duration = Duration::from_secs(USAGE_DAYS_KEPT * 86_400);
 /// The time for which signs of life of the crew can be queried. Older ones are only in the journal.
 const BEATS_KEPT: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// The time for which the database takes no text of an event away.
-const TEXTS_STAY: Duration = Duration::from_millis(EVENT_TEXTS_STAY_MS);
+/// The time for which the database takes no text of an event away, and some more: its clock may be set back a little while a daemon prunes.
+const TEXTS_STAY: Duration = Duration::from_millis(EVENT_TEXTS_STAY_MS + 60_000);
 
 /// The time for which the log that every host has keeps its entries.
 const LOG_KEPT: Duration = Duration::from_secs(60 * 60);
@@ -36,7 +36,7 @@ impl PostgresStore {
             let now = store.looked.map_or(now, |clock| now.min(clock));
             let from = next.pruned_to;
             let tasks = store.prune_tasks(before(now, keep.tasks), keep.tasks_most, most)?;
-            let events = store.prune_events(before(now, keep.events), most, &mut next.pruned_to)?;
+            let events = store.prune_events(before(now, keep.events), most, next)?;
             let beats = store.prune_timeline(next.pruned_to, before(now, BEATS_KEPT), most)?;
             let swept = posts::sweep(&mut store.session, store.repo, most)?;
             let sums = sums::prune(store.repo, before(now, USAGE_KEPT), i64::from(most));
@@ -180,18 +180,14 @@ impl PostgresStore {
 
     /// Removes the bodies of events from before `cutoff`, strictly in order, so that one number says how far. The database takes no text of the
     /// last hour away, by its own clock: beyond such an event the number would leave its text for ever.
-    fn prune_events(
-        &mut self,
-        cutoff: Timestamp,
-        most: u32,
-        pruned_to: &mut EventSeq,
-    ) -> Result<u32, StoreError> {
+    fn prune_events(&mut self, cutoff: Timestamp, most: u32, next: &mut Written) -> Result<u32, StoreError> {
         let Some(clock) = self.looked else { return Ok(0) };
         let cutoff = cutoff.min(before(clock, TEXTS_STAY));
-        let sql = "select seq, at from provost.event where repo = $1 and seq > $2 order by seq limit $3";
-        let from = *pruned_to;
-        let rows =
-            self.session.rows(Step::new(sql).with(self.repo).with(int(from.0)?).with(i64::from(most)))?;
+        // Each login can write rows behind the end of the journal.
+        let sql = "select seq, at from provost.event where repo = $1 and seq > $2 and seq <= $3 order by seq limit $4";
+        let (from, pruned_to) = (next.pruned_to, &mut next.pruned_to);
+        let step = Step::new(sql).with(self.repo).with(int(from.0)?).with(int(next.head.seq.0)?);
+        let rows = self.session.rows(step.with(i64::from(most)))?;
         for row in &rows {
             let number = |at: usize| row.try_get::<_, i64>(at).map_err(unreadable);
             if Timestamp(number(1)?) >= cutoff {

@@ -101,6 +101,8 @@ pub(super) struct PostgresStore {
     turn: Option<Turn>,
     /// When this daemon last had read everything, by the server's own clock.
     looked: Option<Timestamp>,
+    /// Whether the last turn could not be taken.
+    refused: bool,
     /// When this process made its last checkpoint, and when it last told the database about this host.
     sealed: Option<Instant>,
     beat: Option<Instant>,
@@ -196,6 +198,7 @@ impl PostgresStore {
             written: Written::default(),
             turn: None,
             looked: None,
+            refused: false,
             sealed: None,
             beat: None,
             anchors: options.anchors,

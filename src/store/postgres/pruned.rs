@@ -7,18 +7,21 @@ use std::time::Duration;
 
 use super::session::Step;
 use super::{PostgresStore, load, unreadable};
-use crate::codec::{int, nat};
+use crate::codec::{before, int, nat};
 use crate::host_keys::At;
 use crate::{Head, StoreError};
-use provost_base::limits::EVENT_TEXTS_STAY_MS;
+use provost_base::limits::{AWAKE_MS_MAX, EVENT_TEXTS_STAY_MS};
 use provost_base::{EventSeq, Timestamp};
 
 /// The server's own clock. The repository's row has a time that each login can set ahead.
 const CLOCK: &str = "select (extract(epoch from clock_timestamp()) * 1000)::bigint";
 
-/// The same, where the log has no entry behind a given one. The time of the statement's beginning, which is not later than what it sees.
-const CLOCK_IF_READ: &str = "select (extract(epoch from statement_timestamp()) * 1000)::bigint
+/// The same, where the log has no entry behind a given one.
+const CLOCK_IF_READ: &str = "select (extract(epoch from clock_timestamp()) * 1000)::bigint
     where not exists (select from provost.entry where repo = $1 and n > $2)";
+
+/// The longest time that a turn of another daemon can take.
+const TURN_AT_MOST: Duration = Duration::from_secs(60);
 
 /// The first event behind a given one that has no text.
 const WITHOUT_TEXT: &str =
@@ -43,23 +46,29 @@ impl PostgresStore {
         Ok(last.filter(|it| self.key.is_sealed(it)).map(|it| it.pruned_to))
     }
 
-    /// Notes that this daemon has read everything, if the log has no entry behind `head`, although it could not take its turn: a login that keeps the
-    /// repository's row would otherwise make a daemon that is awake believe what one believes that has slept. Without an answer in time, it notes nothing.
-    pub(super) fn note_awake(&mut self, head: Head, limit: Duration) {
+    /// Notes that this daemon has read everything, if the log has no entry behind `head`. Called before a turn if the last one has failed: otherwise
+    /// a login that keeps the repository's row could make an awake daemon accept missing texts, as a daemon does that has slept. It asks the table of
+    /// entries alone, and without an answer in time it notes nothing.
+    pub(super) fn note_awake(&mut self, head: Head) {
         let Ok(n) = int(head.n.0) else { return };
-        if !self.session.is_linked() {
-            return;
-        }
         let step = Step::new(CLOCK_IF_READ).with(self.repo).with(n);
+        let limit = Duration::from_millis(AWAKE_MS_MAX);
         let seen = self.session.ask_within(&[step], limit).and_then(|mut answers| {
             let rows = answers.pop().unwrap_or_default();
             rows.first().map(|it| it.try_get(0)).transpose().map_err(unreadable)
         });
         match seen {
-            Ok(Some(clock)) => self.looked = Some(Timestamp(clock)),
+            // A turn of another daemon may be under way, whose events have an earlier time than this one.
+            Ok(Some(clock)) => self.looked = self.looked.max(Some(before(Timestamp(clock), TURN_AT_MOST))),
             Ok(None) => {}
             Err(err) => tracing::debug!(%err, "whether the log has anything new is not known"),
         }
+    }
+
+    /// Checks whether this daemon had not seen the end of the log for so long, at a time of the server's clock, that texts which it has not read
+    /// may have been pruned.
+    pub(super) fn has_slept_at(&self, now: Timestamp) -> bool {
+        self.looked.is_some_and(|at| now.since_ms(at) >= EVENT_TEXTS_STAY_MS)
     }
 
     /// Checks whether the texts up to this event, which this daemon has not read, were pruned while it was asleep. A daemon that looks every few
@@ -70,8 +79,7 @@ impl PostgresStore {
     pub(super) fn slept_while_pruned(&mut self, upto: EventSeq) -> Result<bool, StoreError> {
         let rows = self.session.rows(Step::new(CLOCK))?;
         let now: Option<i64> = rows.first().map(|it| it.try_get(0)).transpose().map_err(unreadable)?;
-        let was_asleep = |at: Timestamp, now: i64| Timestamp(now).since_ms(at) >= EVENT_TEXTS_STAY_MS;
-        if !self.looked.zip(now).is_some_and(|(at, now)| was_asleep(at, now)) {
+        if !now.is_some_and(|now| self.has_slept_at(Timestamp(now))) {
             return Ok(false);
         }
         let is_sealed = self.sealed_pruned_to()?.is_some_and(|to| upto <= to);

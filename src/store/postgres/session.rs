@@ -233,7 +233,7 @@ impl Session {
     /// # Errors
     /// [`StoreError::Away`] if answers are missing. The connection is gone then.
     pub(super) fn flush(&mut self, steps: &[Step], limit: Duration) -> Result<Answers, StoreError> {
-        self.prepare(steps)?;
+        self.prepare(steps, limit)?;
         let Some(link) = &self.link else { return Err(not_linked()) };
         link.warned.store(false, Ordering::Release);
         let client = &link.client;
@@ -320,11 +320,11 @@ impl Session {
         self.link.as_ref().is_some_and(|it| it.warned.load(Ordering::Acquire))
     }
 
-    /// Prepares the statements that are not prepared yet, in one round trip.
+    /// Prepares the statements that are not prepared yet, in one round trip, within the limit or that of a commit.
     ///
     /// # Errors
     /// The server's error about one of them; nothing was done then.
-    pub(super) fn prepare(&mut self, steps: &[Step]) -> Result<(), StoreError> {
+    pub(super) fn prepare(&mut self, steps: &[Step], limit: Duration) -> Result<(), StoreError> {
         let Some(link) = &mut self.link else { return Err(not_linked()) };
         let mut new: Vec<&str> =
             steps.iter().map(|it| &*it.sql).filter(|it| !link.statements.contains_key(*it)).collect();
@@ -336,7 +336,7 @@ impl Session {
         let client = &link.client;
         let work = async {
             let all = new.iter().map(|sql| Box::pin(client.prepare(sql)) as Work<'_, _>);
-            timeout(Duration::from_millis(COMMIT_MS_MAX), in_order(all.collect())).await
+            timeout(limit.min(Duration::from_millis(COMMIT_MS_MAX)), in_order(all.collect())).await
         };
         let Ok(made) = run(&self.runtime, work)? else {
             self.drop_link();

@@ -21,7 +21,7 @@ use crate::{Anchor, JournalHead, StoreError, StoredEvent};
 use crate::{Begun, Behind, CommitError, Head, HostBeat, HostState};
 use provost_base::limits::{
     CHECKPOINT_EVENTS_MAX, CHECKPOINT_EVERY, CHECKPOINT_PAUSE_MS, COMMIT_MS_MAX, HOST_BEAT_MS,
-    POSTGRES_PAGE_BYTES_MAX, TURN_AGAIN_MS_MAX, TURN_MS_MAX,
+    POSTGRES_PAGE_BYTES_MAX, POSTGRES_TURN_BYTES_MAX, TURN_AGAIN_MS_MAX, TURN_MS_MAX,
 };
 use provost_base::{DaemonId, EntryNo, EventSeq, HostId, Timestamp};
 use provost_domain::{EventKind, LogEntry, Outbox};
@@ -69,6 +69,10 @@ impl PostgresStore {
     pub(super) fn take_turn(&mut self, head: Head) -> Result<Begun, StoreError> {
         self.must_run()?;
         self.roll_back();
+        if self.refused {
+            self.connect()?;
+            self.note_awake(head);
+        }
         let (was_linked, began) = (self.session.is_linked(), Instant::now());
         let is_soon = || began.elapsed() < Duration::from_millis(TURN_AGAIN_MS_MAX);
         let begun = match self.try_turn(head) {
@@ -79,8 +83,8 @@ impl PostgresStore {
         };
         if begun.is_err() {
             self.roll_back();
-            self.note_awake(head, Duration::from_millis(TURN_MS_MAX).saturating_sub(began.elapsed()));
         }
+        self.refused = begun.is_err();
         begun
     }
 
@@ -212,9 +216,10 @@ impl PostgresStore {
             let read = read.iter().take(usize::try_from(needed).unwrap_or(usize::MAX));
             events = read.map(load::event).collect::<Result<Vec<_>, _>>()?;
         } else if let Some(last) = last {
-            let step = bounds::events(self.repo, (int(journal.seq.0)?, int(last.0)?), Page::of(i64::MAX));
+            let step =
+                bounds::events(self.repo, (int(journal.seq.0)?, int(last.0)?), Page::of_turn(i64::MAX));
             events = self.session.rows(step)?.iter().map(load::event).collect::<Result<Vec<_>, _>>()?;
-            if (events.len() as u64) < needed && bytes_of(&events) >= POSTGRES_PAGE_BYTES_MAX {
+            if (events.len() as u64) < needed && bytes_of(&events) >= POSTGRES_TURN_BYTES_MAX {
                 return Ok(None);
             }
         }
@@ -483,11 +488,11 @@ impl PostgresStore {
         if !self.session.is_linked() {
             return Err(StoreError::Away("the connection was lost during the turn".into()).into());
         }
-        if let Err(err) = self.session.prepare(steps) {
+        let limit = Duration::from_millis(COMMIT_MS_MAX);
+        if let Err(err) = self.session.prepare(steps, limit) {
             self.session.drop_link();
             return Err(err.into());
         }
-        let limit = Duration::from_millis(COMMIT_MS_MAX);
         let answers = self.session.flush(steps, limit).map_err(CommitError::Unknown)?;
         let was_warned = self.session.was_warned();
         match rows(answers) {

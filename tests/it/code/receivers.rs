@@ -178,6 +178,28 @@ fn a_protocol_of_ones_own_with_the_name_of_one_of_swifts_library_is_not_the_libr
             "Sources/A/Main.swift:Main.sum -> ?:total",
         ],
     );
+    // One that only its own file knows.
+    let own = "private protocol Collection {}\nstruct Mine: Collection {}\nstruct Others: Sequence {}\n";
+    assert_edges(
+        &graph_of(&[
+            ("Sources/A/Text.swift", "extension Sequence { func total() {} }\n"),
+            ("Sources/A/Own.swift", own),
+            ("Sources/A/Main.swift", main),
+        ]),
+        &[
+            "Sources/A/Main.swift:Main.all -> Sources/A/Text.swift:Sequence.total",
+            "Sources/A/Main.swift:Main.sum -> ?:total",
+        ],
+    );
+    // What the library's types keep to is not the protocol of one's own.
+    assert_edges(
+        &graph_of(&[
+            ("Sources/A/Own.swift", "protocol Sequence {}\n"),
+            ("Sources/A/Text.swift", "extension Sequence { func total() {} }\n"),
+            ("Sources/A/Main.swift", "struct Main { func run() { \"a\".total() } }\n"),
+        ]),
+        &["Sources/A/Main.swift:Main.run -> ?:total"],
+    );
 }
 
 #[test]

@@ -2,7 +2,10 @@
 
 use std::fs;
 
-use provost::store::join;
+use provost::base::Json;
+use provost::base::limits::POSTGRES_TURN_BYTES_MAX;
+use provost::domain::command::Record;
+use provost::store::{Behind, Indexed, join};
 
 use super::store_postgres::{folder, sealed, sentence, started};
 use super::texts_of_hosts::Two;
@@ -90,6 +93,48 @@ fn a_digest_or_signature_as_large_as_the_database_takes_costs_a_host_nothing_and
              update provost.signature e set mac = o.mac, sig = o.sig from public.signature o where o.event = e.event",
         );
     }
+    two.reads();
+}
+
+#[test]
+fn a_portion_of_the_index_that_another_host_has_made_is_left_to_it() {
+    let mut two = Two::start();
+    two.writes();
+    two.reads();
+    while two.first.lacks_index() {
+        assert_ne!(two.first.index(1_000).expect("a portion"), Indexed::ByAnother);
+    }
+    // It does not know that yet.
+    assert!(two.second.lacks_index());
+    assert_eq!(two.second.index(1_000).expect("a portion"), Indexed::ByAnother);
+    assert!(!two.second.lacks_index());
+    two.writes();
+    two.reads();
+    assert_ne!(two.second.index(1_000).expect("a portion"), Indexed::ByAnother);
+}
+
+#[test]
+fn a_host_with_more_bytes_to_read_than_a_turn_has_time_for_loads_the_rows() {
+    let mut two = Two::start();
+    let text = "x".repeat(1 << 20);
+    let writes = |two: &mut Two, times: usize| {
+        for _ in 0..times {
+            let details = Json::parse(&format!(r#"{{"text":"{text}"}}"#)).expect("JSON");
+            two.storm.say("host", Record { what: "note".into(), subject: "1".into(), details });
+            two.first.commit(&two.storm.batch()).expect("the commit");
+        }
+    };
+    writes(&mut two, 3);
+    two.reads();
+    let bytes = i64::try_from(text.len()).expect("a number");
+    let times = usize::try_from(POSTGRES_TURN_BYTES_MAX / bytes).expect("a number") + 2;
+    writes(&mut two, times);
+    let begun = two.second.begin(two.head).expect("the turn");
+    assert!(matches!(begun.behind, Behind::TooFar), "{:?}", begun.behind);
+    two.second.let_go().expect("it lets go");
+    two.head = two.second.load(settings()).expect("the rows are read").head;
+    two.reads();
+    writes(&mut two, 1);
     two.reads();
 }
 

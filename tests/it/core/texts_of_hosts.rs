@@ -101,16 +101,18 @@ impl Two {
         self.sql("select count(*) from provost.event where body is not null").parse().expect("a number")
     }
 
-    /// What the second one says when it is to read on while a login keeps the repository's row.
-    fn refused_the_row(&mut self) -> String {
+    /// What the second one says when it is to read on, twice, while a login keeps the repository's row.
+    fn refused_the_row(&mut self) -> [String; 2] {
         let Self { server, database, second, head, .. } = self;
         let name = name_of(database);
         std::thread::scope(|scope| {
-            let keeps = "begin; select 1 from provost.repo for update; select pg_sleep(3); commit";
-            scope.spawn(|| server.sql(&name, keeps));
-            let kept = "select 1 from pg_stat_activity where wait_event = 'PgSleep' and datname = current_database()";
-            until("the row is kept", || server.sql(&name, kept) == "1");
-            sentence(second.begin(*head))
+            let keeps = "begin; select 1 from provost.repo for update; select pg_sleep(100); commit";
+            scope.spawn(|| server.says(&name, keeps));
+            let kept = "from pg_stat_activity where wait_event = 'PgSleep' and datname = current_database()";
+            until("the row is kept", || server.sql(&name, &format!("select 1 {kept}")) == "1");
+            let says = [sentence(second.begin(*head)), sentence(second.begin(*head))];
+            server.sql(&name, &format!("select pg_terminate_backend(pid) {kept}"));
+            says
         })
     }
 
@@ -173,6 +175,14 @@ fn texts_that_are_pruned_under_a_host_that_is_awake_stop_it_and_do_not_stop_one_
     two.sql("update provost.repo set at = at + 7200000");
     let says = two.refused();
     assert!(says.contains(TAKEN), "{says}");
+    // Nor does a number there, which has it load the rows: what it has not read is too young to be pruned.
+    two.sql("update provost.repo set n = n + 1");
+    let begun = two.second.begin(two.head).expect("the turn");
+    assert!(matches!(begun.behind, Behind::TooFar), "{:?}", begun.behind);
+    two.second.let_go().expect("it lets go");
+    two.sql("update provost.repo set n = n - 1");
+    let says = sentence(two.second.load(settings()));
+    assert!(says.contains("is missing, and was not pruned"), "{says}");
 
     two.server.set_clock(61 * MINUTE);
     let begun = two.second.begin(two.head).expect("the turn");
@@ -192,7 +202,7 @@ fn a_login_that_keeps_the_repositorys_row_makes_no_sleeper_of_a_host_that_is_awa
     let mut two = Two::start();
     two.server.set_clock(40 * MINUTE);
     let says = two.refused_the_row();
-    assert!(says.contains("55P03"), "{says}");
+    assert!(says.iter().all(|it| it.contains("55P03")), "{says:?}");
     two.writes();
     let now = two.storm.now;
     two.prunes(Timestamp(now.0 + 2 * DAY * 1_000), ONE_DAY);
@@ -257,6 +267,22 @@ fn texts_that_the_database_does_not_take_away_yet_are_pruned_once_its_clock_has_
     two.prunes(later, Duration::ZERO);
     assert_eq!(two.texts(), 0, "they are pruned now");
     assert_eq!(two.sql("select pruned_to = event from provost.repo"), "t");
+}
+
+#[test]
+fn a_row_behind_the_end_of_the_journal_is_not_pruned_and_stops_no_pruning() {
+    let mut two = Two::start();
+    two.writes();
+    two.sql(
+        "insert into provost.event (repo, seq, at, kind, actor, body, hash, mac)
+         select id, event + it, 0, 'recorded', 'x', '{}', '', '' from provost.repo, unnest(array[1000, 1000000000000000]) it",
+    );
+    let now = two.storm.now;
+    two.prunes(Timestamp(now.0 + 2 * DAY * 1_000), ONE_DAY);
+    assert_eq!(two.sql("select pruned_to = event from provost.repo"), "t");
+    assert_eq!(two.texts(), 2, "the texts of the journal are pruned, and no others");
+    two.writes();
+    two.reads();
 }
 
 #[test]
