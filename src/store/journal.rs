@@ -192,6 +192,11 @@ impl Key {
         Gap { after, to, seal }
     }
 
+    /// Checks whether a gap is unchanged.
+    pub(super) fn has_sealed(&self, it: &Gap) -> bool {
+        self.gap(it.after, it.to).seal == it.seal
+    }
+
     /// Seals a mark, which is kept outside of the journal.
     pub(super) fn mark(&self, head: &Anchor, counters: &Counters, boot: &str) -> Result<Digest, StoreError> {
         let (seq, counters) = (head.seq.0.to_le_bytes(), Digest::of(codec::text(counters)?.as_bytes()));

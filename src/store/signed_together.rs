@@ -70,7 +70,7 @@ impl SignedTogether {
                 })
                 .collect();
             let own = self.part_holds(own);
-            // What no thread could be made for is checked here. All of them are waited for.
+            // What no thread could be made for is checked here. Each thread is joined, since the scope panics for one that has panicked and is not.
             let hold = |(part, spawned): (_, std::io::Result<ScopedJoinHandle<'_, bool>>)| match spawned {
                 Ok(thread) => thread.join().unwrap_or(false),
                 Err(_) => self.part_holds(part),

@@ -17,8 +17,8 @@ pub const IDLE_IN_TRANSACTION_MS: u64 = 2_000;
 /// short enough that a write is refused within two seconds.
 pub const TURN_MS_MAX: u64 = 1_900;
 
-/// The longest time that a daemon asks, before a turn whose last attempt has failed, whether it has read the whole log, in milliseconds.
-pub const AWAKE_MS_MAX: u64 = 200;
+/// The longest time for which a daemon asks whether it has read the whole log, before a turn if the one before has failed, in milliseconds.
+pub const AWAKE_MS_MAX: u64 = 500;
 
 /// The time within which a connection must have failed for a turn to be tried once more over a new one, in
 /// milliseconds: a closed one fails at once.

@@ -319,7 +319,7 @@ fn added(resolver: &mut Resolver<'_>, (file, node): (u32, u32), name: &str, dept
     found
 }
 
-/// Whether what a file calls by this name is defined in it or in its module, and so is not the library's.
+/// Whether what a file calls by this name is defined in it or in a module that it sees, and so is not the library's.
 fn is_own(resolver: &mut Resolver<'_>, file: u32, name: &str) -> bool {
     let outline = resolver.files.outline(file);
     let is_here = outline.is_some_and(|it| it.node(name).is_some_and(|node| !is_part(it, node)));
@@ -337,11 +337,11 @@ fn of_library(resolver: &mut Resolver<'_>, of: &str, name: &str) -> Option<Value
         let parts = resolver.adding(&format!("swift:+{protocol}"));
         let seen = if parts.is_empty() { parts } else { seen_by(resolver, asking, parts) };
         let whole = format!("{protocol}.{name}");
-        let mut all = seen.into_iter().filter_map(|it| Some((it, files.outline(it)?.node(&whole)?)));
+        let found: Vec<(u32, u32)> =
+            seen.into_iter().filter_map(|it| Some((it, files.outline(it)?.node(&whole)?))).collect();
+        // What such an extension adds to is resolved where it stands.
+        let mut all = found.into_iter().filter(|(file, _)| !is_own(resolver, *file, protocol));
         let Some((file, node)) = all.next() else { continue };
-        if is_own(resolver, asking, protocol) {
-            continue;
-        }
         // Several files add the name to one protocol.
         if all.next().is_some() {
             return None;

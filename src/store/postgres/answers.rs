@@ -3,12 +3,14 @@
 
 use tokio_postgres::Row;
 
+use super::gaps::gaps;
 use super::session::Step;
-use super::{PostgresStore, unreadable};
-use crate::StoreError;
+use super::{PostgresStore, load, unreadable};
 use crate::codec::{int, nat};
 use crate::host_keys::At;
-use provost_base::{EntryNo, EventSeq, TaskId};
+use crate::journal::{Gap, Key};
+use crate::{StoreError, StoredEvent};
+use provost_base::{Digest, EntryNo, EventSeq, TaskId};
 use provost_domain::{AnsweredAway, Effect, Owed, PastEvent, State};
 
 /// The statement for other hosts' answers after an event.
@@ -16,8 +18,10 @@ const ANSWERED: &str =
     "select seq, kind, body from provost.event where repo = $1 and seq > $2 and kind = 'approval_answered'
     and body::json->>'host' is distinct from $3 order by seq";
 
-/// The statement for events about passkeys, and for the questions and answers of these approvals.
-const ABOUT: &str = "select seq, kind, body from provost.event where repo = $1
+/// The statement for events about passkeys, and for the questions and answers of these approvals, each with the link of the event before it.
+const ABOUT: &str = "select seq, at, kind, actor, task, body, substr(hash, 1, 33), substr(mac, 1, 33),
+        (select substr(b.mac, 1, 33) from provost.event b where b.repo = e.repo and b.seq = e.seq - 1)
+    from provost.event e where repo = $1 and seq <= (select event from provost.repo where id = $1)
     and (kind in ('passkey_added', 'passkey_revoked', 'passkeys_reset') or (kind in ('approval_asked', 'approval_answered')
         and (body::json->'kind'->kind->>'approval')::bigint = any($2))) order by seq";
 
@@ -45,7 +49,19 @@ impl PostgresStore {
             return Ok(());
         }
         let rows = self.session.rows(Step::new(ABOUT).with(self.repo).with(approvals))?;
-        let events = rows.iter().map(past).collect::<Result<Vec<_>, _>>()?;
+        let gaps = gaps(&mut self.session, self.repo)?;
+        let mut events = Vec::with_capacity(rows.len());
+        for row in &rows {
+            let it = load::event(row)?;
+            if !is_of_the_chain(&self.key, &it, row, &gaps)? {
+                let what = format!(
+                    "event {} is not of the journal, since a login of the database has added its row: have the database's administrator take it out",
+                    it.seq
+                );
+                return Err(StoreError::BrokenLog { n: self.entry_of(it.seq)?, what: what.into() });
+            }
+            events.push(PastEvent { seq: it.seq, kind: it.kind, body: it.body });
+        }
         let Err((seq, why)) = check(state, &AnsweredAway { here, since: since.event, events, begins }) else {
             return Ok(());
         };
@@ -75,6 +91,18 @@ fn begins(owed: &Owed) -> Option<TaskId> {
         Effect::SpawnWorker { task } | Effect::Capture { task, .. } if !owed.started => Some(task.clone()),
         _ => None,
     }
+}
+
+/// Checks whether an event, from a row of [`ABOUT`], is of the chain by itself. Each login of the database can add rows at numbers that no event
+/// has, and a load follows the chain only from the last checkpoint on.
+fn is_of_the_chain(key: &Key, it: &StoredEvent, row: &Row, gaps: &[Gap]) -> Result<bool, StoreError> {
+    let before = match row.try_get::<_, Option<&[u8]>>(8).map_err(unreadable)? {
+        Some(_) => Some(load::digest(row, 8)?),
+        None if it.seq == EventSeq(1) => Some(Digest::default()),
+        None => gaps.iter().find(|gap| gap.to.next() == it.seq && key.has_sealed(gap)).map(|gap| gap.seal),
+    };
+    let has_its_text = it.body.as_ref().is_none_or(|body| Digest::of(body.as_bytes()) == it.hash);
+    Ok(has_its_text && before.is_some_and(|before| key.link(&before, it) == it.mac))
 }
 
 fn past(row: &Row) -> Result<PastEvent, StoreError> {

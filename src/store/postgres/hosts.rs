@@ -20,7 +20,8 @@ use provost_base::{HostId, visible_name};
 use provost_domain::{Event, HOST_REMOVED};
 
 const HOSTS: &str = "select left(h.id, 64), h.inc, left(h.name, 200), left(h.version, 200), left(h.state, 64), h.clean,
-        (extract(epoch from clock_timestamp() - h.beat) * 1000)::bigint, greatest(r.n - h.head, 0), lower(h.formats), upper(h.formats) - 1,
+        case when isfinite(h.beat) then (extract(epoch from clock_timestamp() - h.beat) * 1000)::bigint else 0 end,
+        case when h.head >= 0 then greatest(r.n - h.head, 0) else 0 end, lower(h.formats), case when upper(h.formats) > 0 then upper(h.formats) - 1 end,
         (select body from provost.host_key k where k.repo = h.repo and k.host = h.id and k.what <> 'gone' and length(k.body) <= 8192),
         (select m.body from provost.meta m where m.repo = h.repo and m.id = 'out:' || h.id and length(m.body) <= 1024), r.id
     from provost.host h join provost.repo r on r.id = h.repo where r.name = $1 order by h.name, h.id";

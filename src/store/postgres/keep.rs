@@ -16,7 +16,7 @@ const USAGE_KEPT: Duration = Duration::from_secs(USAGE_DAYS_KEPT * 86_400);
 /// The time for which signs of life of the crew can be queried. Older ones are only in the journal.
 const BEATS_KEPT: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// The time for which the database takes no text of an event away, and some more: its clock may be set back a little while a daemon prunes.
+/// The time for which the database takes no text of an event away, and a minute more, since its clock may be set back a little while a daemon prunes.
 const TEXTS_STAY: Duration = Duration::from_millis(EVENT_TEXTS_STAY_MS + 60_000);
 
 /// The time for which the log that every host has keeps its entries.

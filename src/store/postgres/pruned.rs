@@ -10,7 +10,7 @@ use super::{PostgresStore, load, unreadable};
 use crate::codec::{before, int, nat};
 use crate::host_keys::At;
 use crate::{Head, StoreError};
-use provost_base::limits::{AWAKE_MS_MAX, EVENT_TEXTS_STAY_MS};
+use provost_base::limits::{AWAKE_MS_MAX, EVENT_TEXTS_STAY_MS, LONG_STATEMENT_MS_MAX};
 use provost_base::{EventSeq, Timestamp};
 
 /// The server's own clock. The repository's row has a time that each login can set ahead.
@@ -20,7 +20,7 @@ const CLOCK: &str = "select (extract(epoch from clock_timestamp()) * 1000)::bigi
 const CLOCK_IF_READ: &str = "select (extract(epoch from clock_timestamp()) * 1000)::bigint
     where not exists (select from provost.entry where repo = $1 and n > $2)";
 
-/// The longest time that a turn of another daemon can take.
+/// The longest time that is allowed for a turn of another daemon.
 const TURN_AT_MOST: Duration = Duration::from_secs(60);
 
 /// The first event behind a given one that has no text.
@@ -46,7 +46,7 @@ impl PostgresStore {
         Ok(last.filter(|it| self.key.is_sealed(it)).map(|it| it.pruned_to))
     }
 
-    /// Notes that this daemon has read everything, if the log has no entry behind `head`. Called before a turn if the last one has failed: otherwise
+    /// Notes that this daemon has read everything, if the log has no entry behind `head`. Called before a turn if the one before has failed, and before a load: otherwise
     /// a login that keeps the repository's row could make an awake daemon accept missing texts, as a daemon does that has slept. It asks the table of
     /// entries alone, and without an answer in time it notes nothing.
     pub(super) fn note_awake(&mut self, head: Head) {
@@ -66,9 +66,10 @@ impl PostgresStore {
     }
 
     /// Checks whether this daemon had not seen the end of the log for so long, at a time of the server's clock, that texts which it has not read
-    /// may have been pruned.
+    /// may have been pruned. Nothing is known of a time that is ahead, as after a clock that was set back.
     pub(super) fn has_slept_at(&self, now: Timestamp) -> bool {
-        self.looked.is_some_and(|at| now.since_ms(at) >= EVENT_TEXTS_STAY_MS)
+        let was_ahead = |at: Timestamp| before(at, TURN_AT_MOST) > now;
+        self.looked.is_some_and(|at| was_ahead(at) || now.since_ms(at) >= EVENT_TEXTS_STAY_MS)
     }
 
     /// Checks whether the texts up to this event, which this daemon has not read, were pruned while it was asleep. A daemon that looks every few
@@ -98,10 +99,15 @@ impl PostgresStore {
     /// [`StoreError::BrokenLog`] with the first such event.
     pub(super) fn must_have_texts(&mut self, since: At, pruned_to: EventSeq) -> Result<(), StoreError> {
         let after = int(since.event.max(pruned_to).0)?;
-        let rows = self.session.rows(Step::new(WITHOUT_TEXT).with(self.repo).with(after))?;
-        let Some(row) = rows.first() else { return Ok(()) };
-        // The next attempt has to find it again.
-        self.keys.known.checked = since;
+        // Also where there is no answer, the next attempt has to look again.
+        let checked = std::mem::replace(&mut self.keys.known.checked, since);
+        let step = Step::new(WITHOUT_TEXT).with(self.repo).with(after);
+        let mut answers = self.session.ask_within(&[step], Duration::from_millis(LONG_STATEMENT_MS_MAX))?;
+        let rows = answers.pop().unwrap_or_default();
+        let Some(row) = rows.first() else {
+            self.keys.known.checked = checked;
+            return Ok(());
+        };
         let seq = EventSeq(nat(row.try_get(0).map_err(unreadable)?)?);
         let what = format!(
             "the text of event {seq} is missing, and was not pruned: have the database's administrator put it back from a copy of the database"

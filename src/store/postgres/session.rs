@@ -320,7 +320,7 @@ impl Session {
         self.link.as_ref().is_some_and(|it| it.warned.load(Ordering::Acquire))
     }
 
-    /// Prepares the statements that are not prepared yet, in one round trip, within the limit or that of a commit.
+    /// Prepares the statements that are not prepared yet, in one round trip, within the limit, and no longer than a commit may take.
     ///
     /// # Errors
     /// The server's error about one of them; nothing was done then.

@@ -32,7 +32,8 @@ const BITE: i64 = 2_000;
 const EVENTS_BITE: i64 = 2_000;
 
 const HOSTS: &str =
-    "select left(id, 64), inc, left(state, 64), (extract(epoch from beat) * 1000)::bigint, lower(formats), upper(formats) - 1,
+    "select left(id, 64), inc, left(state, 64), case when isfinite(beat) then (extract(epoch from beat) * 1000)::bigint else 0 end, lower(formats),
+        case when upper(formats) > 0 then upper(formats) - 1 end,
         (select m.body from provost.meta m where m.repo = host.repo and m.id = 'out:' || host.id and length(m.body) <= 1024)
     from provost.host where repo = $1";
 
@@ -84,7 +85,7 @@ impl PostgresStore {
         if begun.is_err() {
             self.roll_back();
         }
-        self.refused = begun.is_err();
+        self.refused = !matches!(&begun, Ok(it) if !matches!(it.behind, Behind::TooFar));
         begun
     }
 
@@ -187,7 +188,7 @@ impl PostgresStore {
     }
 
     /// Returns the entries after `head`, whose links hold, with their events; and the ends of log and journal with
-    /// them; `None` if they are too many bytes, or if texts of these events were pruned while this daemon was asleep, so
+    /// them; `None` if they have too many bytes, or if texts of these events were pruned while this daemon was asleep, so
     /// that only the rows say what the entries have done. For a head older than the engine's, the database gives the end of the journal at that time;
     /// without events it ends at `last`. The events in `read` come after the engine's own end.
     fn entries_after(
@@ -216,6 +217,11 @@ impl PostgresStore {
             let read = read.iter().take(usize::try_from(needed).unwrap_or(usize::MAX));
             events = read.map(load::event).collect::<Result<Vec<_>, _>>()?;
         } else if let Some(last) = last {
+            let read = read.iter().map(load::event).collect::<Result<Vec<_>, _>>()?;
+            if journal.seq == self.written.head.seq && bytes_of(&read) >= POSTGRES_TURN_BYTES_MAX {
+                // A second query would read the same.
+                return Ok(None);
+            }
             let step =
                 bounds::events(self.repo, (int(journal.seq.0)?, int(last.0)?), Page::of_turn(i64::MAX));
             events = self.session.rows(step)?.iter().map(load::event).collect::<Result<Vec<_>, _>>()?;

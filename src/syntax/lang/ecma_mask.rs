@@ -53,9 +53,10 @@ pub(crate) fn mask_newer(bytes: &[u8]) -> Option<Vec<u8>> {
             (b"defer", b"import") => next == b'*',
             (b"accessor", _) if is_before_name => !matches!(last, b'.' | b',' | b'('),
             (b"in" | b"out", b"" | b"in") => {
-                // A parameter of types may have such a name, and so may what is imported, and a value.
+                // A parameter of types may have such a name; so may an import or a value.
                 let next = &behind[..behind.iter().take_while(|it| is_of_word(**it)).count()];
-                let is_name = matches!(next, b"extends" | b"as" | b"satisfies" | b"instanceof");
+                let is_name = matches!(next, b"extends" | b"as" | b"satisfies" | b"instanceof")
+                    || (next == b"in" && bytes[word.clone()] == *b"out");
                 matches!(last, b'<' | b',') && is_before_name && !is_name
             }
             // A method with this name.

@@ -191,6 +191,12 @@ fn a_protocol_of_ones_own_with_the_name_of_one_of_swifts_library_is_not_the_libr
             "Sources/A/Main.swift:Main.sum -> ?:total",
         ],
     );
+    let own = "private protocol Sequence {}\nextension Sequence { func total() {} }\n";
+    let main = "struct Main { func run() { \"a\".total() } }\n";
+    assert_edges(
+        &graph_of(&[("Sources/A/Own.swift", own), ("Sources/A/Main.swift", main)]),
+        &["Sources/A/Main.swift:Main.run -> ?:total"],
+    );
     // What the library's types keep to is not the protocol of one's own.
     assert_edges(
         &graph_of(&[

@@ -249,6 +249,25 @@ fn an_answer_that_came_while_the_asked_machine_was_down_is_checked_before_its_wo
         machines.sql(&back);
         crate::support::forger::forget(a);
     }
+    // A login without any key adds the answer at a number that no event has.
+    let mut body: serde_json::Value = serde_json::from_str(
+        &machines
+            .sql("select body from provost.event where kind = 'approval_asked' order by seq desc limit 1"),
+    )
+    .unwrap();
+    body["kind"] = serde_json::to_value(answered("passkey")).unwrap();
+    body["host"] = of_b.host.to_string().into();
+    let body = quoted(&body.to_string());
+    machines.sql(&format!(
+        "insert into provost.event (repo, seq, at, kind, actor, body, hash, mac)
+         select id, 0, 0, 'approval_answered', 'x', '{body}', sha256('{body}'::text::bytea), event_mac from provost.repo; {granted}"
+    ));
+    let out = a.command(UP).output().unwrap();
+    let text = String::from_utf8_lossy(&[out.stdout, out.stderr].concat()).into_owned();
+    assert!(!out.status.success() && text.contains("event 0 is not of the journal"), "{text}");
+    assert!(!a.repo().join("bad.txt").exists());
+    machines.sql(&format!("delete from provost.event where seq = 0; {back}"));
+
     let _daemons = machines.start();
     assert!(waits(a, approval) && !a.repo().join("bad.txt").exists());
     let (status, said) = answer(b, &mut key, approval, true);

@@ -97,6 +97,24 @@ fn a_digest_or_signature_as_large_as_the_database_takes_costs_a_host_nothing_and
 }
 
 #[test]
+fn a_row_of_a_host_whose_values_the_server_cannot_compute_with_stops_no_turn_or_is_named() {
+    let mut two = Two::start();
+    two.writes();
+    let odd = "insert into provost.host (repo, id, inc, name, version, formats, state, clean, beat, head)
+        select id, repeat('a', 32), 1, '', '', int4range(1, 2), 'live', true, 'infinity', -9223372036854775808 from provost.repo";
+    two.sql(odd);
+    two.reads();
+    two.writes();
+    for formats in ["int4range(null, -2147483648)", "'empty'", "int4range(1, null)"] {
+        two.sql(&format!("update provost.host set formats = {formats} where id = repeat('a', 32)"));
+        let says = two.refused();
+        assert!(says.contains("of the table `provost.host`"), "{formats}: {says}");
+    }
+    two.sql("delete from provost.host where id = repeat('a', 32)");
+    two.reads();
+}
+
+#[test]
 fn a_portion_of_the_index_that_another_host_has_made_is_left_to_it() {
     let mut two = Two::start();
     two.writes();
@@ -129,6 +147,8 @@ fn a_host_with_more_bytes_to_read_than_a_turn_has_time_for_loads_the_rows() {
     let bytes = i64::try_from(text.len()).expect("a number");
     let times = usize::try_from(POSTGRES_TURN_BYTES_MAX / bytes).expect("a number") + 2;
     writes(&mut two, times);
+    let of_entries = two.sql("select sum(octet_length(body)) from provost.entry").parse::<i64>();
+    assert!(of_entries.expect("a number") < POSTGRES_TURN_BYTES_MAX, "the events alone are too much");
     let begun = two.second.begin(two.head).expect("the turn");
     assert!(matches!(begun.behind, Behind::TooFar), "{:?}", begun.behind);
     two.second.let_go().expect("it lets go");

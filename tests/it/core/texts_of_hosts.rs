@@ -105,15 +105,16 @@ impl Two {
     fn refused_the_row(&mut self) -> [String; 2] {
         let Self { server, database, second, head, .. } = self;
         let name = name_of(database);
-        std::thread::scope(|scope| {
-            let keeps = "begin; select 1 from provost.repo for update; select pg_sleep(100); commit";
+        let kept = "from pg_stat_activity where wait_event = 'PgSleep' and datname = current_database()";
+        let begun = std::thread::scope(|scope| {
+            let keeps = "begin; select 1 from provost.repo for update; select pg_sleep(20); commit";
             scope.spawn(|| server.says(&name, keeps));
-            let kept = "from pg_stat_activity where wait_event = 'PgSleep' and datname = current_database()";
             until("the row is kept", || server.sql(&name, &format!("select 1 {kept}")) == "1");
-            let says = [sentence(second.begin(*head)), sentence(second.begin(*head))];
+            let begun = [second.begin(*head), second.begin(*head)];
             server.sql(&name, &format!("select pg_terminate_backend(pid) {kept}"));
-            says
-        })
+            begun
+        });
+        begun.map(sentence)
     }
 
     /// What the second one says when it is to read on, after which its turn has ended.
@@ -273,6 +274,7 @@ fn texts_that_the_database_does_not_take_away_yet_are_pruned_once_its_clock_has_
 fn a_row_behind_the_end_of_the_journal_is_not_pruned_and_stops_no_pruning() {
     let mut two = Two::start();
     two.writes();
+    two.reads();
     two.sql(
         "insert into provost.event (repo, seq, at, kind, actor, body, hash, mac)
          select id, event + it, 0, 'recorded', 'x', '{}', '', '' from provost.repo, unnest(array[1000, 1000000000000000]) it",
