@@ -1,6 +1,6 @@
 //! The names of one file, each stored once: a graph of thousands of files consists mostly of names.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 /// A name, as a number in its file's [`InternedNames`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -39,7 +39,7 @@ impl InternedNames {
 pub(super) struct Writer {
     text: String,
     ends: Vec<u32>,
-    known: HashMap<Box<str>, NameId>,
+    known: BTreeMap<Box<str>, NameId>,
 }
 
 impl Writer {
