@@ -11,12 +11,7 @@ use std::thread::{Builder, ScopedJoinHandle, available_parallelism};
 use ed25519_dalek::{Signature, VerifyingKey, verify_batch};
 
 use super::host_keys::HostKey;
-
-/// The fewest signatures that a thread is worth: fewer are checked in less time than a thread takes to start.
-const PART_MIN: usize = 128;
-
-/// The most threads for them: a host that starts has other work, too.
-const THREADS_MAX: usize = 4;
+use provost_base::limits::{SIGNATURE_THREADS_MAX, SIGNATURES_PER_THREAD_MIN};
 
 /// Texts with their signatures.
 #[derive(Default)]
@@ -51,8 +46,8 @@ impl SignedTogether {
 
     /// Checks whether the owner of each key has signed its text, on several threads if there are many.
     pub(super) fn all_hold(&self) -> bool {
-        let threads = available_parallelism().map_or(1, NonZero::get).min(THREADS_MAX);
-        let size = self.texts.len().div_ceil(threads).max(PART_MIN);
+        let threads = available_parallelism().map_or(1, NonZero::get).min(SIGNATURE_THREADS_MAX);
+        let size = self.texts.len().div_ceil(threads).max(SIGNATURES_PER_THREAD_MIN);
         let mut parts: Vec<Range<usize>> = (0..self.texts.len())
             .step_by(size)
             .map(|from| from..(from + size).min(self.texts.len()))

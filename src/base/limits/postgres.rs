@@ -20,6 +20,15 @@ pub const TURN_MS_MAX: u64 = 1_900;
 /// The longest time for which a daemon asks whether it has read the whole log, before a turn if the one before has failed, in milliseconds.
 pub const AWAKE_MS_MAX: u64 = 500;
 
+/// The time that is allowed for a turn of another daemon, and for a small step of the server's clock, where ages of events are compared, in milliseconds.
+pub const CLOCK_SLACK_MS: u64 = 60_000;
+
+/// The fewest signatures that a thread of its own checks: fewer are checked in less time than a thread takes to start.
+pub const SIGNATURES_PER_THREAD_MIN: usize = 128;
+
+/// The most threads that check signatures: a host that starts has other work, too.
+pub const SIGNATURE_THREADS_MAX: usize = 4;
+
 /// The time within which a connection must have failed for a turn to be tried once more over a new one, in
 /// milliseconds: a closed one fails at once.
 pub const TURN_AGAIN_MS_MAX: u64 = 300;

@@ -6,7 +6,7 @@ use super::session::Step;
 use super::{PostgresStore, Stage, Written, posts, search, sums, unreadable, write};
 use crate::codec::{before, int, nat};
 use crate::{Behind, Indexed, Pruned, Retention, StoreError};
-use provost_base::limits::{EVENT_TEXTS_STAY_MS, LONG_STATEMENT_MS_MAX, USAGE_DAYS_KEPT};
+use provost_base::limits::{CLOCK_SLACK_MS, EVENT_TEXTS_STAY_MS, LONG_STATEMENT_MS_MAX, USAGE_DAYS_KEPT};
 use provost_base::{EventSeq, Timestamp};
 use provost_domain::BEAT;
 
@@ -17,7 +17,7 @@ const USAGE_KEPT: Duration = Duration::from_secs(USAGE_DAYS_KEPT * 86_400);
 const BEATS_KEPT: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// The time for which the database takes no text of an event away, and a minute more, since its clock may be set back a little while a daemon prunes.
-const TEXTS_STAY: Duration = Duration::from_millis(EVENT_TEXTS_STAY_MS + 60_000);
+const TEXTS_STAY: Duration = Duration::from_millis(EVENT_TEXTS_STAY_MS + CLOCK_SLACK_MS);
 
 /// The time for which the log that every host has keeps its entries.
 const LOG_KEPT: Duration = Duration::from_secs(60 * 60);

@@ -101,7 +101,7 @@ pub(super) struct PostgresStore {
     turn: Option<Turn>,
     /// When this daemon last had read everything, by the server's own clock.
     looked: Option<Timestamp>,
-    /// Whether the last turn could not be taken.
+    /// Whether the last turn could not be taken, or said that the rows have to be loaded.
     refused: bool,
     /// When this process made its last checkpoint, and when it last told the database about this host.
     sealed: Option<Instant>,

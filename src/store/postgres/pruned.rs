@@ -10,7 +10,7 @@ use super::{PostgresStore, load, unreadable};
 use crate::codec::{before, int, nat};
 use crate::host_keys::At;
 use crate::{Head, StoreError};
-use provost_base::limits::{AWAKE_MS_MAX, EVENT_TEXTS_STAY_MS, LONG_STATEMENT_MS_MAX};
+use provost_base::limits::{AWAKE_MS_MAX, CLOCK_SLACK_MS, EVENT_TEXTS_STAY_MS, LONG_STATEMENT_MS_MAX};
 use provost_base::{EventSeq, Timestamp};
 
 /// The server's own clock. The repository's row has a time that each login can set ahead.
@@ -20,8 +20,7 @@ const CLOCK: &str = "select (extract(epoch from clock_timestamp()) * 1000)::bigi
 const CLOCK_IF_READ: &str = "select (extract(epoch from clock_timestamp()) * 1000)::bigint
     where not exists (select from provost.entry where repo = $1 and n > $2)";
 
-/// The longest time that is allowed for a turn of another daemon.
-const TURN_AT_MOST: Duration = Duration::from_secs(60);
+const SLACK: Duration = Duration::from_millis(CLOCK_SLACK_MS);
 
 /// The first event behind a given one that has no text.
 const WITHOUT_TEXT: &str =
@@ -46,12 +45,15 @@ impl PostgresStore {
         Ok(last.filter(|it| self.key.is_sealed(it)).map(|it| it.pruned_to))
     }
 
-    /// Notes that this daemon has read everything, if the log has no entry behind `head`. Called before a turn if the one before has failed, and before a load: otherwise
-    /// a login that keeps the repository's row could make an awake daemon accept missing texts, as a daemon does that has slept. It asks the table of
-    /// entries alone, and without an answer in time it notes nothing.
-    pub(super) fn note_awake(&mut self, head: Head) {
-        let Ok(n) = int(head.n.0) else { return };
-        let step = Step::new(CLOCK_IF_READ).with(self.repo).with(n);
+    /// Notes that this daemon has read everything, if the log has no entry behind `head`. Called before a turn if the one before has failed, and
+    /// before a load: otherwise a login that keeps the repository's row could make an awake daemon accept missing texts, as a daemon does that has
+    /// slept. It asks the table of entries alone. Without an answer in time it notes nothing, and the connection is gone.
+    ///
+    /// # Errors
+    /// If no server can be reached.
+    pub(super) fn note_awake(&mut self, head: Head) -> Result<(), StoreError> {
+        self.connect()?;
+        let step = Step::new(CLOCK_IF_READ).with(self.repo).with(int(head.n.0)?);
         let limit = Duration::from_millis(AWAKE_MS_MAX);
         let seen = self.session.ask_within(&[step], limit).and_then(|mut answers| {
             let rows = answers.pop().unwrap_or_default();
@@ -59,16 +61,17 @@ impl PostgresStore {
         });
         match seen {
             // A turn of another daemon may be under way, whose events have an earlier time than this one.
-            Ok(Some(clock)) => self.looked = self.looked.max(Some(before(Timestamp(clock), TURN_AT_MOST))),
+            Ok(Some(clock)) => self.looked = self.looked.max(Some(before(Timestamp(clock), SLACK))),
             Ok(None) => {}
             Err(err) => tracing::debug!(%err, "whether the log has anything new is not known"),
         }
+        Ok(())
     }
 
     /// Checks whether this daemon had not seen the end of the log for so long, at a time of the server's clock, that texts which it has not read
     /// may have been pruned. Nothing is known of a time that is ahead, as after a clock that was set back.
     pub(super) fn has_slept_at(&self, now: Timestamp) -> bool {
-        let was_ahead = |at: Timestamp| before(at, TURN_AT_MOST) > now;
+        let was_ahead = |at: Timestamp| before(at, SLACK) > now;
         self.looked.is_some_and(|at| was_ahead(at) || now.since_ms(at) >= EVENT_TEXTS_STAY_MS)
     }
 

@@ -68,10 +68,10 @@ impl PostgresStore {
             return Err(StoreError::NotRunning);
         }
         self.roll_back();
-        let place = self.connect()?;
         if self.stage == Stage::Running {
-            self.note_awake(self.written.entry);
+            self.note_awake(self.written.entry)?;
         }
+        let place = self.connect()?;
         // Before the database knows of it, or a kill in between would leave a host behind that no daemon is.
         self.remembered.keep()?;
         let loaded = self.load_in_turn(settings, &place);

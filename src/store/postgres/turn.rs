@@ -71,8 +71,7 @@ impl PostgresStore {
         self.must_run()?;
         self.roll_back();
         if self.refused {
-            self.connect()?;
-            self.note_awake(head);
+            self.note_awake(head)?;
         }
         let (was_linked, began) = (self.session.is_linked(), Instant::now());
         let is_soon = || began.elapsed() < Duration::from_millis(TURN_AGAIN_MS_MAX);
@@ -85,7 +84,10 @@ impl PostgresStore {
         if begun.is_err() {
             self.roll_back();
         }
-        self.refused = !matches!(&begun, Ok(it) if !matches!(it.behind, Behind::TooFar));
+        self.refused = match &begun {
+            Ok(it) => matches!(it.behind, Behind::TooFar),
+            Err(_) => true,
+        };
         begun
     }
 
@@ -217,10 +219,12 @@ impl PostgresStore {
             let read = read.iter().take(usize::try_from(needed).unwrap_or(usize::MAX));
             events = read.map(load::event).collect::<Result<Vec<_>, _>>()?;
         } else if let Some(last) = last {
-            let read = read.iter().map(load::event).collect::<Result<Vec<_>, _>>()?;
-            if journal.seq == self.written.head.seq && bytes_of(&read) >= POSTGRES_TURN_BYTES_MAX {
-                // A second query would read the same.
-                return Ok(None);
+            if journal.seq == self.written.head.seq {
+                let read = read.iter().map(load::event).collect::<Result<Vec<_>, _>>()?;
+                if bytes_of(&read) >= POSTGRES_TURN_BYTES_MAX {
+                    // A second query would read the same.
+                    return Ok(None);
+                }
             }
             let step =
                 bounds::events(self.repo, (int(journal.seq.0)?, int(last.0)?), Page::of_turn(i64::MAX));

@@ -165,32 +165,24 @@ fn a_type_of_swifts_library_has_what_extensions_add_to_its_protocols() {
 
 #[test]
 fn a_protocol_of_ones_own_with_the_name_of_one_of_swifts_library_is_not_the_librarys() {
-    let own = "protocol Collection {}\nstruct Mine: Collection {}\nstruct Others: Sequence {}\n";
     let main = "struct Main { func sum(mine: Mine) { mine.total() }\nfunc all(others: Others) { others.total() } }\n";
-    assert_edges(
-        &graph_of(&[
-            ("Sources/A/Text.swift", "extension Sequence { func total() {} }\n"),
-            ("Sources/A/Own.swift", own),
-            ("Sources/A/Main.swift", main),
-        ]),
-        &[
-            "Sources/A/Main.swift:Main.all -> Sources/A/Text.swift:Sequence.total",
-            "Sources/A/Main.swift:Main.sum -> ?:total",
-        ],
-    );
-    // One that only its own file knows.
-    let own = "private protocol Collection {}\nstruct Mine: Collection {}\nstruct Others: Sequence {}\n";
-    assert_edges(
-        &graph_of(&[
-            ("Sources/A/Text.swift", "extension Sequence { func total() {} }\n"),
-            ("Sources/A/Own.swift", own),
-            ("Sources/A/Main.swift", main),
-        ]),
-        &[
-            "Sources/A/Main.swift:Main.all -> Sources/A/Text.swift:Sequence.total",
-            "Sources/A/Main.swift:Main.sum -> ?:total",
-        ],
-    );
+    // The second one is known in its own file alone.
+    for protocol in ["protocol", "private protocol"] {
+        let own = format!(
+            "{protocol} Collection {{}}\nstruct Mine: Collection {{}}\nstruct Others: Sequence {{}}\n"
+        );
+        assert_edges(
+            &graph_of(&[
+                ("Sources/A/Text.swift", "extension Sequence { func total() {} }\n"),
+                ("Sources/A/Own.swift", &own),
+                ("Sources/A/Main.swift", main),
+            ]),
+            &[
+                "Sources/A/Main.swift:Main.all -> Sources/A/Text.swift:Sequence.total",
+                "Sources/A/Main.swift:Main.sum -> ?:total",
+            ],
+        );
+    }
     let own = "private protocol Sequence {}\nextension Sequence { func total() {} }\n";
     let main = "struct Main { func run() { \"a\".total() } }\n";
     assert_edges(

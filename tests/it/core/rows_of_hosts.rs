@@ -1,15 +1,18 @@
 //! Rows that a login of a shared database writes: too large to be read, or unreadable. Against real servers.
 
 use std::fs;
+use std::time::Duration;
 
 use provost::base::Json;
 use provost::base::limits::POSTGRES_TURN_BYTES_MAX;
 use provost::domain::command::Record;
-use provost::store::{Behind, Indexed, join};
+use provost::store::{Indexed, join};
 
 use super::store_postgres::{folder, sealed, sentence, started};
 use super::texts_of_hosts::Two;
+use crate::support::postgres::name_of;
 use crate::support::storm::settings;
+use crate::support::waits::within;
 
 /// The size of a forged value, in MB; the memory that reading it may cost at the most, in KB.
 const VALUE_MB: u64 = 100;
@@ -115,6 +118,21 @@ fn a_row_of_a_host_whose_values_the_server_cannot_compute_with_stops_no_turn_or_
 }
 
 #[test]
+fn a_host_that_is_not_told_in_time_whether_it_has_read_all_loads_the_rows_nevertheless() {
+    let mut two = Two::start();
+    two.writes();
+    let name = name_of(&two.database);
+    std::thread::scope(|scope| {
+        let keeps = "begin; lock table provost.entry in access exclusive mode; select pg_sleep(1.5); commit";
+        scope.spawn(|| two.server.sql(&name, keeps));
+        let kept = "select count(*) from pg_stat_activity where wait_event = 'PgSleep' and datname = current_database()";
+        assert!(within(Duration::from_secs(20), || two.server.sql(&name, kept) == "1"));
+        two.head = two.second.load(settings()).expect("the rows are read").head;
+    });
+    two.reads();
+}
+
+#[test]
 fn a_portion_of_the_index_that_another_host_has_made_is_left_to_it() {
     let mut two = Two::start();
     two.writes();
@@ -149,9 +167,7 @@ fn a_host_with_more_bytes_to_read_than_a_turn_has_time_for_loads_the_rows() {
     writes(&mut two, times);
     let of_entries = two.sql("select sum(octet_length(body)) from provost.entry").parse::<i64>();
     assert!(of_entries.expect("a number") < POSTGRES_TURN_BYTES_MAX, "the events alone are too much");
-    let begun = two.second.begin(two.head).expect("the turn");
-    assert!(matches!(begun.behind, Behind::TooFar), "{:?}", begun.behind);
-    two.second.let_go().expect("it lets go");
+    two.has_to_load();
     two.head = two.second.load(settings()).expect("the rows are read").head;
     two.reads();
     writes(&mut two, 1);

@@ -101,6 +101,13 @@ impl Two {
         self.sql("select count(*) from provost.event where body is not null").parse().expect("a number")
     }
 
+    /// The second one is told to load the rows.
+    pub(super) fn has_to_load(&mut self) {
+        let begun = self.second.begin(self.head).expect("the turn");
+        assert!(matches!(begun.behind, Behind::TooFar), "{:?}", begun.behind);
+        self.second.let_go().expect("it lets go");
+    }
+
     /// What the second one says when it is to read on, twice, while a login keeps the repository's row.
     fn refused_the_row(&mut self) -> [String; 2] {
         let Self { server, database, second, head, .. } = self;
@@ -178,17 +185,13 @@ fn texts_that_are_pruned_under_a_host_that_is_awake_stop_it_and_do_not_stop_one_
     assert!(says.contains(TAKEN), "{says}");
     // Nor does a number there, which has it load the rows: what it has not read is too young to be pruned.
     two.sql("update provost.repo set n = n + 1");
-    let begun = two.second.begin(two.head).expect("the turn");
-    assert!(matches!(begun.behind, Behind::TooFar), "{:?}", begun.behind);
-    two.second.let_go().expect("it lets go");
+    two.has_to_load();
     two.sql("update provost.repo set n = n - 1");
     let says = sentence(two.second.load(settings()));
     assert!(says.contains("is missing, and was not pruned"), "{says}");
 
     two.server.set_clock(61 * MINUTE);
-    let begun = two.second.begin(two.head).expect("the turn");
-    assert!(matches!(begun.behind, Behind::TooFar), "{:?}", begun.behind);
-    two.second.let_go().expect("it lets go");
+    two.has_to_load();
     let behind = two.second.catch_up(two.head).expect("an answer");
     assert!(matches!(behind, Behind::TooFar), "{behind:?}");
     let loaded = two.second.load(settings()).expect("the rows are read");
@@ -213,9 +216,7 @@ fn a_login_that_keeps_the_repositorys_row_makes_no_sleeper_of_a_host_that_is_awa
     assert!(says.contains(TAKEN), "it was awake 40 minutes ago, and had read everything then: {says}");
     // A look that is refused has not read what there is.
     two.server.set_clock(101 * MINUTE);
-    let begun = two.second.begin(two.head).expect("the turn");
-    assert!(matches!(begun.behind, Behind::TooFar), "{:?}", begun.behind);
-    two.second.let_go().expect("it lets go");
+    two.has_to_load();
 }
 
 #[test]
