@@ -44,6 +44,21 @@ impl Counters {
         [event, effect, approval, apply, mail, fence, ticket, post, named, completed, failed, timeline]
     }
 
+    /// Returns the counters with each number that was issued raised to at least that of `to`. Numbers of events are dense.
+    #[must_use]
+    pub fn raised(self, to: &Self) -> Self {
+        Self {
+            effect: self.effect.max(to.effect),
+            approval: self.approval.max(to.approval),
+            apply: self.apply.max(to.apply),
+            mail: self.mail.max(to.mail),
+            fence: self.fence.max(to.fence),
+            ticket: self.ticket.max(to.ticket),
+            post: self.post.max(to.post),
+            ..self
+        }
+    }
+
     /// Returns the counters with `step` numbers of each kind skipped, which something outside may have kept. Numbers of events are dense.
     #[must_use]
     pub fn skipped(self, step: u64) -> Self {

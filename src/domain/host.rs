@@ -13,8 +13,8 @@ use serde::{Deserialize, Serialize};
 use super::command::EndJob;
 use super::progress::Ending;
 use super::{
-    Change, Core, Effect, Event, EventKind, Failure, JobState, Lock, Outbox, Owed, State, Switch, Task,
-    TaskState, Waiter, WorkerKind,
+    Change, Core, Counters, Effect, Event, EventKind, Failure, JobState, Lock, Outbox, Owed, State, Switch,
+    Task, TaskState, Waiter, WorkerKind,
 };
 use provost_base::{DaemonId, Json, Timestamp};
 
@@ -123,6 +123,11 @@ impl Core {
     /// the other numbers then still rise.
     pub fn skip_numbers(&mut self, now: Timestamp, step: u64, out: &mut Outbox) {
         self.by_itself(now, out, |_, out| out.skip_numbers(step));
+    }
+
+    /// Goes on above numbers that another daemon has skipped.
+    pub fn raise_numbers(&mut self, now: Timestamp, to: &Counters, out: &mut Outbox) {
+        self.by_itself(now, out, |_, out| out.raise_numbers(to));
     }
 }
 

@@ -230,6 +230,11 @@ impl Outbox {
         self.counters = self.counters.skipped(step);
     }
 
+    /// Goes on above these numbers.
+    pub(super) fn raise_numbers(&mut self, to: &Counters) {
+        self.counters = self.counters.raised(to);
+    }
+
     pub(super) fn count_finished(&mut self, failed: bool) {
         if failed {
             self.counters.failed += 1;

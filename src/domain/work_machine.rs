@@ -17,7 +17,7 @@ use super::{
     Lock, LogEntry, Outbox, Outcome, Parked, Proof, QueueEvent, Refusal, State, Task, TaskState,
     USER_CHANGED, WorkerKind,
 };
-use provost_base::limits::NUMBERS_SKIPPED;
+use provost_base::limits::NUMBERS_SKIPPED_AT_ONCE_MAX;
 use provost_base::{AgentId, ApprovalId, DaemonId, EffectId, HostId, HostRole, SymbolPath, TaskId, Ticket};
 
 /// Kinds of events that such a machine decides in no state.
@@ -39,9 +39,6 @@ pub const NEVER_WORK: [&str; 13] = [
 
 /// The act that such a machine may not do, in words that continue a sentence about the machine.
 type Beyond = Box<str>;
-
-/// The greatest step of a number in one entry. Passing numbers over after a failover is the greatest that is meant.
-const STEP_MAX: u64 = 2 * NUMBERS_SKIPPED;
 
 impl Core {
     /// Says what this host has joined for.
@@ -378,7 +375,10 @@ impl<'a> Checking<'a> {
 
     fn numbers_rise(&self, new: &super::Counters) -> Result<(), Beyond> {
         let pairs = self.state.counters.all().into_iter().zip(new.all());
-        match pairs.into_iter().all(|(old, new)| (old..=old.saturating_add(STEP_MAX)).contains(&new)) {
+        match pairs
+            .into_iter()
+            .all(|(old, new)| (old..=old.saturating_add(NUMBERS_SKIPPED_AT_ONCE_MAX)).contains(&new))
+        {
             true => Ok(()),
             false => no("its numbers do not go on from those that were given"),
         }

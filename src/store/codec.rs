@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 
 use super::StoreError;
 use provost_base::Timestamp;
-use provost_domain::{Change, Counters, Outbox, Task, TaskState};
+use provost_domain::{Change, Counters, Task, TaskState};
 
 /// Returns a value as JSON text. Relayed JSON stays as it was written.
 pub fn text(value: &impl Serialize) -> Result<String, StoreError> {
@@ -37,9 +37,9 @@ pub fn ended_at(task: &Task) -> Timestamp {
     }
 }
 
-/// Returns the numbers after a batch; only its last count matters.
-pub(super) fn counters(batch: &Outbox) -> Option<Counters> {
-    batch.changes.iter().rev().find_map(|change| match change {
+/// Returns the numbers after these changes; only the last count matters.
+pub(super) fn counted(changes: &[Change]) -> Option<Counters> {
+    changes.iter().rev().find_map(|change| match change {
         Change::Count(counters) => Some(*counters),
         _ => None,
     })

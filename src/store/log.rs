@@ -161,6 +161,12 @@ impl Key {
         Ok(head)
     }
 
+    /// Checks whether an entry is the one that was written after `before`.
+    #[cfg(feature = "postgres")]
+    pub(super) fn is_next_entry(&self, before: &Head, it: &SealedEntry) -> bool {
+        it.n == before.n.next() && self.entry_link(&before.mac, it) == it.mac
+    }
+
     fn entry_link(&self, before: &Digest, it: &SealedEntry) -> Digest {
         let host = it.by.host.to_string();
         let (incarnation, own_n) = (it.by.incarnation.to_le_bytes(), it.own_n.to_le_bytes());

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use provost_base::{DaemonId, Digest, EntryNo, HostRole, Timestamp};
-use provost_domain::LogEntry;
+use provost_domain::{Counters, LogEntry};
 
 use super::StoreError;
 
@@ -29,6 +29,8 @@ pub struct Begun {
     /// Whether the server writes another history than at the last commit, as after a failover. Numbers may have
     /// been lost with the first history, so this turn skips some.
     pub moved: bool,
+    /// Numbers that were skipped, of which no entry tells: this turn goes on above them.
+    pub skipped: Option<Counters>,
 }
 
 /// The entries committed after a daemon's head.

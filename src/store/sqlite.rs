@@ -269,7 +269,7 @@ impl SqliteStore {
         let events = self.key.extend(&self.written.head, &batch.events)?;
         let mut next = self.written.clone();
         next.head = events.last().map_or(next.head, |it| JournalHead { seq: it.seq, mac: it.mac });
-        next.counters = codec::counters(batch).unwrap_or(next.counters);
+        next.counters = codec::counted(&batch.changes).unwrap_or(next.counters);
         next.counters.event = next.head.seq;
         let checkpoint = self
             .seals_after(next.head.seq.0 - next.checkpoint.0)

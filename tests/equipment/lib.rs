@@ -1,5 +1,5 @@
 //! Test equipment that shares code with no test: a store in memory, a second judge of rules, callers
-//! without proof, what fills a store as a long life does, and the signatures of hosts.
+//! without proof, what fills a store as a long life does, and the signatures and seals of hosts.
 //!
 //! It is a crate of its own so that no part of it is in the product. Only the tests and the benches depend on it.
 #![forbid(unsafe_code)]
@@ -10,5 +10,6 @@ pub mod host_signature;
 mod memory;
 pub mod naive;
 mod naive_calls;
+pub mod repo_row;
 
 pub use memory::{Kept, LogStore, Lost, MemoryControl, MemoryStore, SharedLog};

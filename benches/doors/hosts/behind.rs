@@ -17,6 +17,7 @@ use super::engines::{
 use super::server::{Server, by, connect, runtime};
 use crate::table::{Rounds, Table, Unit};
 use provost_test_equipment::host_signature::{Own, to_sign};
+use provost_test_equipment::repo_row::{COLUMNS, RepoRow};
 
 const ROUNDS: usize = 3;
 /// The aim is below two seconds for so many.
@@ -38,7 +39,9 @@ pub(super) fn measure(table: &mut Table, server: &Server) -> Result<()> {
     let joined = Folder::joining(&first, &database)?;
     let mut away = joined.store(options(Some(database), false))?;
     let mut loaded = away.load(settings()?)?;
-    let forger = Others { key: key_of(&first)?, own: Own::of(&first.path())?, server, runtime: runtime()? };
+    let secret = fs::read(first.path().join(JOURNAL_KEY))?;
+    let key = Key::new(&Secret::new(secret.clone()));
+    let forger = Others { secret, key, own: Own::of(&first.path())?, server, runtime: runtime()? };
     table.ratios(ROUNDS)?;
     let (mut loads, mut reads) = (Rounds::default(), Rounds::default());
     for _ in 0..ROUNDS {
@@ -105,12 +108,9 @@ fn live_locks(folder: &Folder, server: &Server) -> Result<()> {
     Ok(())
 }
 
-fn key_of(folder: &Folder) -> Result<Key> {
-    Ok(Key::new(&Secret::new(fs::read(folder.path().join(JOURNAL_KEY))?)))
-}
-
 /// What others write, sealed with the key and in bulk: each entry puts a lock as it is, so that rows and log say the same.
 struct Others<'a> {
+    secret: Vec<u8>,
     key: Key,
     own: Own,
     server: &'a Server,
@@ -165,8 +165,12 @@ impl Others<'_> {
                 left -= rows.n.len();
                 rows.insert(&client, (&host, inc, now.0)).await?;
             }
-            let moves = "update provost.repo set n = $1, mac = $2";
-            client.execute(moves, &[&i64::try_from(head.n.0)?, &head.mac.as_bytes().to_vec()]).await?;
+            let row: String = client
+                .query_one(&format!("select concat_ws('|', {COLUMNS}) from provost.repo"), &[])
+                .await?
+                .get(0);
+            let row = RepoRow { entry: (head.n.0, head.mac), ..RepoRow::parse(&row)? };
+            client.batch_execute(&format!("update provost.repo set {}", row.sets(&self.secret)?)).await?;
             Ok(head)
         })
     }

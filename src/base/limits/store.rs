@@ -13,10 +13,20 @@ pub const CHECKPOINT_PAUSE_MS: u64 = 1_000;
 /// Events after which a checkpoint does not wait: the most that a start has to verify.
 pub const CHECKPOINT_EVENTS_MAX: u64 = 8_000;
 
+/// Checkpoints of a shared store that a load reads at a time, newest first, if the first one has no seal of a host.
+pub const CHECKPOINTS_LOOKED_AT: i64 = 10_000;
+
+/// The newest entries of the shared log in which a load looks for numbers that were given, if the repository's row does not say them.
+pub const ENTRIES_COUNTED: u64 = 256;
+
 /// By how much numbers of approvals, effects and messages jump after a stop that was not clean. Commits that do not
 /// wait for the disk may be lost with the machine's power, although the numbers in them were shown; this is more of
 /// them than fit between two syncs of the store.
 pub const NUMBERS_SKIPPED: u64 = 100_000;
+
+/// The greatest step of a number that a host accepts from another one. Numbers are skipped after a failover, and where a login has changed the
+/// repository's row, which it can do several times before a host looks.
+pub const NUMBERS_SKIPPED_AT_ONCE_MAX: u64 = 1_000 * NUMBERS_SKIPPED;
 
 /// Pages in the store's write-ahead log before they are moved to the database, at 4 KiB each. A larger number makes
 /// commits cheaper and the first start after a crash slower.

@@ -196,9 +196,13 @@ impl Worker {
                 self.core.publish_ability(self.now, &mut self.out);
             }
         }
+        if let Some(skipped) = begun.skipped.filter(|_| is_known) {
+            self.core.raise_numbers(self.now, &skipped, &mut self.out);
+        }
         if is_known && begun.moved {
             tracing::warn!(
-                "the database is continued by another server; numbers that it may have given are passed over"
+                "the database is continued by another server, or a login has changed the repository's row; numbers that may have been given are \
+                 skipped"
             );
             self.core.skip_numbers(self.now, NUMBERS_SKIPPED, &mut self.out);
         }

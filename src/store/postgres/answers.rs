@@ -3,14 +3,13 @@
 
 use tokio_postgres::Row;
 
-use super::gaps::gaps;
+use super::gaps::{self, gaps};
 use super::session::Step;
 use super::{PostgresStore, load, unreadable};
+use crate::StoreError;
 use crate::codec::{int, nat};
 use crate::host_keys::At;
-use crate::journal::{Gap, Key};
-use crate::{StoreError, StoredEvent};
-use provost_base::{Digest, EntryNo, EventSeq, TaskId};
+use provost_base::{EntryNo, EventSeq, TaskId};
 use provost_domain::{AnsweredAway, Effect, Owed, PastEvent, State};
 
 /// The statement for other hosts' answers after an event.
@@ -53,13 +52,7 @@ impl PostgresStore {
         let mut events = Vec::with_capacity(rows.len());
         for row in &rows {
             let it = load::event(row)?;
-            if !is_of_the_chain(&self.key, &it, row, &gaps)? {
-                let what = format!(
-                    "event {} is not of the journal, since a login of the database has added its row: have the database's administrator take it out",
-                    it.seq
-                );
-                return Err(StoreError::BrokenLog { n: self.entry_of(it.seq)?, what: what.into() });
-            }
+            gaps::must_be_of_the_chain(&self.key, &it, row, &gaps)?;
             events.push(PastEvent { seq: it.seq, kind: it.kind, body: it.body });
         }
         let Err((seq, why)) = check(state, &AnsweredAway { here, since: since.event, events, begins }) else {
@@ -91,18 +84,6 @@ fn begins(owed: &Owed) -> Option<TaskId> {
         Effect::SpawnWorker { task } | Effect::Capture { task, .. } if !owed.started => Some(task.clone()),
         _ => None,
     }
-}
-
-/// Checks whether an event, from a row of [`ABOUT`], is of the chain by itself. Each login of the database can add rows at numbers that no event
-/// has, and a load follows the chain only from the last checkpoint on.
-fn is_of_the_chain(key: &Key, it: &StoredEvent, row: &Row, gaps: &[Gap]) -> Result<bool, StoreError> {
-    let before = match row.try_get::<_, Option<&[u8]>>(8).map_err(unreadable)? {
-        Some(_) => Some(load::digest(row, 8)?),
-        None if it.seq == EventSeq(1) => Some(Digest::default()),
-        None => gaps.iter().find(|gap| gap.to.next() == it.seq && key.has_sealed(gap)).map(|gap| gap.seal),
-    };
-    let has_its_text = it.body.as_ref().is_none_or(|body| Digest::of(body.as_bytes()) == it.hash);
-    Ok(has_its_text && before.is_some_and(|before| key.link(&before, it) == it.mac))
 }
 
 fn past(row: &Row) -> Result<PastEvent, StoreError> {

@@ -23,13 +23,15 @@ const ENTRIES: &str = "select n, host, inc, own_n, at, format, body, mac, sig fr
         from (select * from provost.entry where repo = $1 and n > $2 order by n limit $3::bigint) as page
     ) as it where bytes_before < $5::bigint order by n";
 
-/// The same of events, from behind a number up to another one.
+/// The same of events, from behind a number up to another one, and where `$7` says so up to the end that the repository's row has.
 const EVENTS: &str = "select seq, at, kind, actor, task, body, hash, mac from (
         select seq, at, left(kind, 1024) as kind, left(actor, 1024) as actor, left(task, 1024) as task,
             case when octet_length(body) <= $5::bigint then body when body is not null then '' end as body,
             substr(hash, 1, 33) as hash, substr(mac, 1, 33) as mac,
             sum(coalesce(octet_length(body), 0)) over (order by seq) - coalesce(octet_length(body), 0) as bytes_before
-        from (select * from provost.event where repo = $1 and seq > $2 and seq <= $3 order by seq limit $4::bigint) as page
+        from (select * from provost.event where repo = $1 and seq > $2
+                and seq <= least($3, case when $7::boolean then (select event from provost.repo where id = $1) end)
+            order by seq limit $4::bigint) as page
     ) as it where bytes_before < $6::bigint order by seq";
 
 /// How many rows are read, and the bytes after which no further ones are.
@@ -56,9 +58,18 @@ pub(super) fn entries(repo: i32, after: i64, page: Page) -> Step {
 }
 
 /// Returns the statement for events behind a number, up to another one, in the same way.
-pub(super) fn events(repo: i32, (after, upto): (i64, i64), page: Page) -> Step {
+pub(super) fn events(repo: i32, span: (i64, i64), page: Page) -> Step {
+    events_within(repo, span, page, false)
+}
+
+/// Returns the statement for the events of the journal behind a number. Each login can write rows behind its end, which are not read.
+pub(super) fn events_to_end(repo: i32, after: i64, page: Page) -> Step {
+    events_within(repo, (after, i64::MAX), page, true)
+}
+
+fn events_within(repo: i32, (after, upto): (i64, i64), page: Page, to_end: bool) -> Step {
     let step = Step::new(EVENTS).with(repo).with(after).with(upto).with(page.rows);
-    step.with(POSTGRES_PAGE_BYTES_MAX).with(page.bytes)
+    step.with(POSTGRES_PAGE_BYTES_MAX).with(page.bytes).with(to_end)
 }
 
 /// Gives the error about a value that cannot be read the name of its row, and the next step.

@@ -12,7 +12,7 @@ use super::hosts::MACHINE_SIGNS_MAX;
 use super::session::{Session, Step};
 use super::signing::{HostKeys, Removal, removals};
 use super::start::REMOVED;
-use super::{PostgresStore, unreadable};
+use super::{PostgresStore, gaps, unreadable};
 use crate::codec::{int, nat, parse, text};
 use crate::host_keys::{self, At, Enrolled, HostKey, KnownHost, Signer};
 use crate::journal::Key;
@@ -238,6 +238,7 @@ impl HostKeys {
                 .into(),
             ));
         }
+        gaps::must_be_empty(session, repo, key)?;
         let step = Step::new(ROWS).with(repo).with(int(self.known.checked.event.0)?);
         let rows = session.rows(step).map_err(named)?;
         let mut rows =
@@ -250,7 +251,8 @@ impl HostKeys {
         rows.sort_by_key(|it| (it.what == INVITED, it.what != FIRST, signed(it), it.at.event, it.host));
         self.learn_roles(key, &rows)?;
         let begin = self.known.from.or_else(|| first_of(&rows)).unwrap_or_default();
-        let removals = removals(session, repo, self.known.checked.event.max(begin.event)).map_err(named)?;
+        let removals =
+            removals(session, (repo, key), self.known.checked.event.max(begin.event)).map_err(named)?;
         self.learn_members(key, &rows, &removals)?;
         Ok(rows)
     }

@@ -1,12 +1,13 @@
 //! Skipped numbers of the journal: each gap is sealed, and is one of the store's own facts.
 
 use serde::{Deserialize, Serialize};
+use tokio_postgres::Row;
 
 use super::session::{Session, Step};
-use super::unreadable;
-use crate::codec::{parse, text};
-use crate::journal::Gap;
-use crate::{Anchor, StoreError};
+use super::{load, unreadable};
+use crate::codec::{int, parse, text};
+use crate::journal::{Gap, Key};
+use crate::{Anchor, StoreError, StoredEvent};
 use provost_base::{Digest, EventSeq};
 
 /// The beginning of these facts' keys; the last event before the gap follows.
@@ -40,6 +41,54 @@ pub(super) fn gaps(session: &mut Session, repo: i32) -> Result<Vec<Gap>, StoreEr
         found.push(Gap { after, to, seal });
     }
     Ok(found)
+}
+
+/// Refuses a journal with a row at a number that no event has: in a gap, or before the first event. No link of the chain leads to such a row, and
+/// queries by kind would find it.
+///
+/// # Errors
+/// [`StoreError::Damaged`] with the number.
+pub(super) fn must_be_empty(session: &mut Session, repo: i32, key: &Key) -> Result<(), StoreError> {
+    let sql = "select e.seq from unnest($2::bigint[], $3::bigint[]) as gap (after, upto)
+               cross join lateral (select seq from provost.event where repo = $1 and seq > after and seq <= upto order by seq limit 1) e limit 1";
+    let (mut after, mut upto) = (vec![i64::MIN], vec![0]);
+    for gap in gaps(session, repo)?.iter().filter(|it| key.has_sealed(it)) {
+        after.push(int(gap.after.seq.0)?);
+        upto.push(int(gap.to.0)?);
+    }
+    let rows = session.rows(Step::new(sql).with(repo).with(after).with(upto))?;
+    let Some(row) = rows.first() else { return Ok(()) };
+    Err(added(row.try_get(0).map_err(unreadable)?))
+}
+
+fn added(seq: i64) -> StoreError {
+    StoreError::damaged(format!(
+        "the row {seq} of the table `provost.event` is at a number that no event has, so a login of the database has added it: have the database's \
+         administrator take it out"
+    ))
+}
+
+/// Refuses an event that no link of the chain leads to. The link of the event before it is in column 8 of its row. A load follows the chain only
+/// from the last checkpoint on, and a login can add a row while the load is under way.
+///
+/// # Errors
+/// [`StoreError::Damaged`] with the number.
+pub(super) fn must_be_of_the_chain(
+    key: &Key,
+    it: &StoredEvent,
+    row: &Row,
+    gaps: &[Gap],
+) -> Result<(), StoreError> {
+    let before = match row.try_get::<_, Option<&[u8]>>(8).map_err(unreadable)? {
+        Some(_) => Some(load::digest(row, 8)?),
+        None if it.seq == EventSeq(1) => Some(Digest::default()),
+        None => gaps.iter().find(|gap| gap.to.next() == it.seq && key.has_sealed(gap)).map(|gap| gap.seal),
+    };
+    let has_its_text = it.body.as_ref().is_none_or(|body| Digest::of(body.as_bytes()) == it.hash);
+    if has_its_text && before.is_some_and(|before| key.link(&before, it) == it.mac) {
+        return Ok(());
+    }
+    Err(added(int(it.seq.0)?))
 }
 
 /// Returns the statement that writes a gap.

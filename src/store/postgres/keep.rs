@@ -117,6 +117,11 @@ impl PostgresStore {
             return Err(StoreError::Away("this daemon has not read the log for long".into()));
         }
         let turn = self.turn.clone().ok_or(StoreError::NotRunning)?;
+        if !turn.is_sealed {
+            // The next turn skips numbers, which this one cannot.
+            self.roll_back();
+            return Err(StoreError::Away("a login of the database has changed the repository's row".into()));
+        }
         let mut next = turn.at.clone();
         let done = work(self, &mut next).and_then(|(it, mut steps)| {
             steps.extend([self.head_step(&next, &turn)?, Step::new("commit")]);

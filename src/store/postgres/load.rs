@@ -1,4 +1,4 @@
-//! The data that a start reads: the rows of the state, the repository's row, and the tail of the journal.
+//! The data that a start reads: the rows of the state, and the tail of the journal.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::See;
 use crate::codec::{int, nat, parse};
 use crate::journal::{ChainDefect, Checkpoint, Key, Walk};
 use crate::{Anchor, StoreError, StoredEvent};
-use provost_base::limits::{LONG_STATEMENT_MS_MAX, POSTGRES_PAGE_ROWS};
+use provost_base::limits::{CHECKPOINTS_LOOKED_AT, LONG_STATEMENT_MS_MAX, POSTGRES_PAGE_ROWS};
 use provost_base::{AgentId, DaemonId, Digest, EffectId, EventSeq, MailSeq, TaskId, Timestamp};
 use provost_domain::{
     Change, Counters, CrewChange, JobChange, Owed, PasskeyChange, PushChange, Settings, SpendChange, State,
@@ -215,70 +215,6 @@ fn rows(tables: &Tables, state: &mut State) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// The repository's row.
-pub(super) struct Head {
-    /// The number of the log's last entry, with its link.
-    pub(super) n: i64,
-    pub(super) mac: Vec<u8>,
-    /// The number of the last event, with its link.
-    pub(super) event: Anchor,
-    pub(super) pruned_to: EventSeq,
-    pub(super) system: String,
-    pub(super) timeline: u64,
-    pub(super) counters: Counters,
-    pub(super) finished: i64,
-    pub(super) searched_to: EventSeq,
-    pub(super) format: i32,
-    /// The version of the tables.
-    pub(super) tables: i32,
-    /// The place of the last checkpoint.
-    pub(super) checkpoint: EventSeq,
-    /// The time by the database's clock, and never before the newest one that was given.
-    pub(super) now: Timestamp,
-    /// The time by the server's own clock alone.
-    pub(super) clock: Timestamp,
-}
-
-/// The columns of [`Head`], read by a statement of its own after the one that waits for the row, so that its
-/// snapshot and its clock are from after the wait.
-pub(super) const HEAD: &str =
-    "select n, substr(mac, 1, 33), event, substr(event_mac, 1, 33), pruned_to, left(system, 64), timeline,
-    left(counters::text, 8192),
-    finished, searched_to, format,
-    greatest(at, (extract(epoch from clock_timestamp()) * 1000)::bigint),
-    coalesce((select max(seq) from provost.checkpoint c where c.repo = $1 and c.seq <= repo.event), 0),
-    (select version from provost.schema), (extract(epoch from clock_timestamp()) * 1000)::bigint, id
-    from provost.repo where id = $1";
-
-impl Head {
-    /// # Errors
-    /// [`StoreError::Damaged`] if it cannot be read.
-    pub(super) fn read(row: &Row) -> Result<Self, StoreError> {
-        let id: i32 = row.try_get(15).map_err(unreadable)?;
-        in_row("repo", id, || Self::columns(row))
-    }
-
-    fn columns(row: &Row) -> Result<Self, StoreError> {
-        let number = |at: usize| -> Result<u64, StoreError> { nat(row.try_get(at).map_err(unreadable)?) };
-        Ok(Self {
-            n: row.try_get(0).map_err(unreadable)?,
-            mac: digest(row, 1)?.as_bytes().to_vec(),
-            event: Anchor { seq: EventSeq(number(2)?), mac: digest(row, 3)? },
-            pruned_to: EventSeq(number(4)?),
-            system: row.try_get(5).map_err(unreadable)?,
-            timeline: number(6)?,
-            counters: parse(row.try_get(7).map_err(unreadable)?)?,
-            finished: row.try_get(8).map_err(unreadable)?,
-            searched_to: EventSeq(number(9)?),
-            format: row.try_get(10).map_err(unreadable)?,
-            now: Timestamp(row.try_get(11).map_err(unreadable)?),
-            checkpoint: EventSeq(number(12)?),
-            tables: row.try_get(13).map_err(unreadable)?,
-            clock: Timestamp(row.try_get(14).map_err(unreadable)?),
-        })
-    }
-}
-
 pub(super) fn digest(row: &Row, column: usize) -> Result<Digest, StoreError> {
     let bytes: &[u8] = row.try_get(column).map_err(unreadable)?;
     Ok(Digest::from_bytes(bytes.try_into().map_err(StoreError::damaged)?))
@@ -307,32 +243,69 @@ fn event_columns(row: &Row) -> Result<StoredEvent, StoreError> {
     })
 }
 
-/// Returns the checkpoints, or the last one. A checkpoint that cannot even be read counts as one with a broken seal.
+const CHECKPOINTS: &str = "select seq, substr(mac, 1, 33), pruned_to, left(counters, 8192), substr(seal, 1, 33) from provost.checkpoint";
+
+/// Reads a checkpoint from its columns. One that cannot even be read counts as one with a broken seal.
+fn checkpoint(row: &Row) -> Checkpoint {
+    let number = |at: usize| row.try_get::<_, i64>(at).ok().and_then(|it| u64::try_from(it).ok());
+    Checkpoint {
+        head: Anchor { seq: EventSeq(number(0).unwrap_or(0)), mac: digest(row, 1).unwrap_or_default() },
+        pruned_to: EventSeq(number(2).unwrap_or(0)),
+        counters: row.try_get(3).unwrap_or_default(),
+        seal: digest(row, 4).unwrap_or_default(),
+    }
+}
+
+/// Returns all checkpoints.
 ///
 /// # Errors
 /// If the database does not answer.
-pub(super) fn checkpoints(
+pub(super) fn checkpoints(session: &mut Session, repo: i32) -> Result<Vec<Checkpoint>, StoreError> {
+    let sql = format!("{CHECKPOINTS} where repo = $1 order by seq");
+    Ok(session.rows(Step::new(sql).with(repo))?.iter().map(checkpoint).collect())
+}
+
+/// Returns the last checkpoint with a seal of the journal's key; if none has one, the last one. Each login can write others.
+///
+/// # Errors
+/// If the database does not answer.
+pub(super) fn last_checkpoint(
     session: &mut Session,
     repo: i32,
-    last: bool,
-) -> Result<Vec<Checkpoint>, StoreError> {
-    // Each login can write one behind the end of the journal.
-    let order = match last {
-        true => "and seq <= (select event from provost.repo where id = $1) order by seq desc limit 1",
-        false => "order by seq",
-    };
-    let sql = format!(
-        "select seq, substr(mac, 1, 33), pruned_to, left(counters, 8192), substr(seal, 1, 33) from provost.checkpoint where repo = $1 {order}"
-    );
-    let rows = session.rows(Step::new(sql).with(repo))?;
-    let number = |row: &Row, at: usize| row.try_get::<_, i64>(at).ok().and_then(|it| u64::try_from(it).ok());
-    let checkpoint = |row: &Row| Checkpoint {
-        head: Anchor { seq: EventSeq(number(row, 0).unwrap_or(0)), mac: digest(row, 1).unwrap_or_default() },
-        pruned_to: EventSeq(number(row, 2).unwrap_or(0)),
-        counters: row.try_get(3).unwrap_or_default(),
-        seal: digest(row, 4).unwrap_or_default(),
-    };
-    Ok(rows.iter().map(checkpoint).collect())
+    key: &Key,
+) -> Result<Option<Checkpoint>, StoreError> {
+    let sql = format!("{CHECKPOINTS} where repo = $1 and seq < $2 order by seq desc limit $3");
+    let (mut before, mut newest, mut page) = (i64::MAX, None, 1);
+    loop {
+        let rows = session.rows(Step::new(sql.clone()).with(repo).with(before).with(page))?;
+        for row in &rows {
+            before = row.try_get(0).map_err(unreadable)?;
+            let it = checkpoint(row);
+            if key.is_sealed(&it) {
+                return Ok(Some(it));
+            }
+            newest = newest.or(Some(it));
+        }
+        if (rows.len() as i64) < page {
+            return Ok(newest);
+        }
+        if page == 1 {
+            tracing::warn!(event = before, "a checkpoint there has no seal of a host, and does not count");
+            page = CHECKPOINTS_LOOKED_AT;
+        }
+    }
+}
+
+/// Returns the checkpoint at an event if it has a seal of the journal's key.
+fn sealed_checkpoint(
+    session: &mut Session,
+    repo: i32,
+    key: &Key,
+    at: EventSeq,
+) -> Result<Option<Checkpoint>, StoreError> {
+    let sql = format!("{CHECKPOINTS} where repo = $1 and seq = $2");
+    let rows = session.rows(Step::new(sql).with(repo).with(int(at.0)?))?;
+    Ok(rows.first().map(checkpoint).filter(|it| key.is_sealed(it)))
 }
 
 /// Returns the link of an event; `None` if the event is missing.
@@ -402,7 +375,7 @@ pub(super) fn walk_seeing(
     }
 }
 
-/// Returns the end of the journal, checked from the last checkpoint on, and that checkpoint.
+/// Returns the end of the journal, checked from the last checkpoint on, and that checkpoint, which is at `sealed_at` if that is known.
 ///
 /// # Errors
 /// The first defect, or an error of the database.
@@ -410,8 +383,10 @@ pub(super) fn tail(
     session: &mut Session,
     repo: i32,
     key: &Key,
+    sealed_at: Option<EventSeq>,
 ) -> Result<(Anchor, Option<Checkpoint>), StoreError> {
-    let last = checkpoints(session, repo, true)?.pop();
+    let at = sealed_at.map(|at| sealed_checkpoint(session, repo, key, at)).transpose()?.flatten();
+    let last = at.map_or_else(|| last_checkpoint(session, repo, key), |it| Ok(Some(it)))?;
     let mut walk = match &last {
         None => Walk::whole(key, Vec::new(), gaps(session, repo)?, None),
         Some(it) => Walk::tail(key, it, gaps(session, repo)?, event_mac(session, repo, it.head.seq)?)?,

@@ -7,22 +7,24 @@
 use std::path::Path;
 
 use super::gaps::{self, gaps};
-use super::load::{self, HEAD, Head};
+use super::load;
 use super::moving::session;
+use super::remade::{LastEntry, Sources, above};
 use super::remembered::Remembered;
+use super::repo_row::{self, REPO_ROW, RepoRow};
 use super::session::{Place, Session, Step};
 use super::signing::HostKeys;
-use super::start::must_be_readable;
-use super::{must_have_no_other, unreadable, write};
-use crate::codec::{int, nat, parse, text};
+use super::start::{NUMBER_MAX, is_earlier, must_be_readable};
+use super::{Written, must_have_no_other, unreadable, write};
+use crate::codec::{int, parse};
 use crate::database::{Loss, Site};
 use crate::files::{self, Lease};
 use crate::journal::{Checkpoint, Gap, Key, LOSS_ACCEPTED, Walk};
 use crate::marks::{self, As, FoundMarks, Marks};
 use crate::sqlite::{Settled, highest_of, settled};
-use crate::{Anchor, JournalHead, StoreError};
+use crate::{Anchor, Head, JournalHead, StoreError};
 use provost_base::limits::NUMBERS_SKIPPED;
-use provost_base::{ApplyId, EntryNo, EventSeq, Json, Ticket, Timestamp};
+use provost_base::{EventSeq, Json, Timestamp};
 use provost_domain::{Counters, Effect, Event, EventKind, provost};
 
 /// Returns the event that the journal is known to have reached, by the state folder, if the database does not have
@@ -34,10 +36,13 @@ pub(super) fn missing(
     session: &mut Session,
     repo: i32,
     known: &FoundMarks,
-    (row, head): (&Head, &Anchor),
+    (row, head): (&RepoRow, &Anchor),
 ) -> Result<Option<EventSeq>, StoreError> {
     let Some((anchor, counters)) = known.least().map(|it| (it.head, it.counters)) else { return Ok(None) };
-    if anchor.seq > head.seq || counters.fence > row.counters.fence || counters.mail > row.counters.mail {
+    if anchor.seq > head.seq
+        || counters.fence > row.state.counters.fence
+        || counters.mail > row.state.counters.mail
+    {
         return Ok(Some(anchor.seq));
     }
     let there = load::event_mac(session, repo, anchor.seq)?;
@@ -50,7 +55,9 @@ struct Held {
     place: Place,
     remembered: Remembered,
     repo: i32,
-    row: Head,
+    row: RepoRow,
+    /// The end of the log, if the row was worked out.
+    last: Option<LastEntry>,
     key: Key,
     places: Vec<std::path::PathBuf>,
     known: FoundMarks,
@@ -106,15 +113,27 @@ fn held(what: Site<'_>) -> Result<Held, StoreError> {
     let (mut session, place) = session(what.database, &Place::default())?;
     session.ask(&[Step::new("begin")])?;
     let repo = repository(&mut session, &what.database.name, &key)?;
-    let rows = session.rows(Step::new(HEAD).with(repo))?;
-    let row = Head::read(rows.first().ok_or_else(|| StoreError::damaged("the repository's row is gone"))?)?;
+    let rows = session.rows(Step::new(REPO_ROW).with(repo))?;
+    let row =
+        RepoRow::read(rows.first().ok_or_else(|| StoreError::damaged("the repository's row is gone"))?)?;
     must_be_readable(&row)?;
-    let checkpoints = load::checkpoints(&mut session, repo, false)?;
+    let checkpoints = load::checkpoints(&mut session, repo)?;
     let mut walk = Walk::whole(&key, checkpoints.clone(), gaps(&mut session, repo)?, None);
     load::walk_after(&mut session, repo, &mut walk)?;
     walk.leap()?;
     let (kept, pruned_to) = (walk.head(), walk.pruned_to());
-    if kept.seq != row.event.seq {
+    let mut last = None;
+    let row = if row.is_sealed(&key) && !is_earlier(&row.state.head, &kept) {
+        row
+    } else {
+        let checkpoint = checkpoints.iter().rfind(|it| key.is_sealed(it));
+        let session = &mut session;
+        let sources = Sources { session, repo, key: &key, marks: &known, journal: &kept, checkpoint };
+        let (row, end) = sources.remake(&row, &place, Counters::default())?;
+        last = Some(end);
+        row
+    };
+    if kept.seq != row.state.head.seq {
         return Err(StoreError::EndMissing { head: kept.seq });
     }
     let Some(was) = missing(&mut session, repo, &known, (&row, &kept))? else {
@@ -132,6 +151,7 @@ fn held(what: Site<'_>) -> Result<Held, StoreError> {
         remembered,
         repo,
         row,
+        last,
         key,
         places,
         known,
@@ -179,15 +199,13 @@ pub(crate) fn accept_loss(what: Site<'_>) -> Result<Loss, StoreError> {
 impl Held {
     /// Returns the numbers to continue with, and the last number of an event that is skipped.
     fn next(&self) -> Result<(Counters, EventSeq), StoreError> {
-        let mut all = vec![self.row.counters];
+        let mut all = vec![self.row.state.counters];
         for it in self.checkpoints.iter().filter(|it| self.key.is_sealed(it)) {
             all.push(parse(&it.counters)?);
         }
         all.extend(self.known.all().map(|it| Counters { event: it.head.seq, ..it.counters }));
         let highest = highest_of(&all);
-        let mut next = highest.skipped(NUMBERS_SKIPPED);
-        next.apply = ApplyId(next.apply.0.saturating_add(NUMBERS_SKIPPED));
-        next.ticket = Ticket(next.ticket.0.saturating_add(NUMBERS_SKIPPED));
+        let mut next = above(&highest);
         let to = EventSeq(highest.event.0.max(self.kept.seq.0).saturating_add(NUMBERS_SKIPPED));
         next.event = to.next();
         Ok((next, to))
@@ -230,30 +248,33 @@ impl Held {
         write::events(repo, linked, &[event], &mut steps)?;
         steps.push(write::checkpoint(repo, &self.key.checkpoint(*head, self.pruned_to, next)?)?);
         // The log skips one entry, so that a host which has a lost entry does not take a later one for it.
-        let n = self.row.n.saturating_add(1);
-        let mac = self.key.mac(b"provost-log-goes-on-v1", &[&self.row.mac, &nat(n)?.to_le_bytes()]);
-        let moves = "update provost.repo set n = $2, mac = $3, event = $4, event_mac = $5, counters = $6::text::jsonb, log_from = $7,
-                         system = $8, timeline = $9 where id = $1";
-        steps.push(
-            Step::new(moves)
-                .with(repo)
-                .with(n)
-                .with(mac.as_bytes().to_vec())
-                .with(int(head.seq.0)?)
-                .with(head.mac.as_bytes().to_vec())
-                .with(text(next)?)
-                .with(n.saturating_add(1))
-                .with(self.place.system.clone())
-                .with(int(self.place.timeline)?),
-        );
+        let Head { n, mac: before } = self.row.state.entry;
+        let n = n.next();
+        let mac = self.key.mac(b"provost-log-goes-on-v1", &[before.as_bytes(), &n.0.to_le_bytes()]);
+        let state = Written {
+            entry: Head { n, mac },
+            head: *head,
+            counters: *next,
+            pruned_to: self.pruned_to,
+            checkpoint: head.seq,
+            ..self.row.state.clone()
+        };
+        let seals = (self.row.at, &self.place);
+        steps.extend([repo_row::unseals(repo), self.row.moves(&self.key, &state, seals)?]);
+        let begins = "update provost.repo set log_from = $2 where id = $1";
+        steps.push(Step::new(begins).with(repo).with(int(n.next().0)?));
         let (dir, name) = (self.dir.clone(), self.remembered.name().to_owned());
-        let keys = HostKeys::of(&dir, &name, self.remembered.host, &self.key)?;
-        keys.sign_alone(repo, (EntryNo(nat(n)?), &mac), head, &mut steps)?;
+        let mut keys = HostKeys::of(&dir, &name, self.remembered.host, &self.key)?;
+        if let Some(last) = &self.last {
+            last.must_be_signed((&mut self.session, repo, &self.key), &mut keys, &self.kept)?;
+        }
+        keys.sign_alone(repo, (n, &mac), head, &mut steps)?;
         // The lost part may include starts of daemons.
         steps.push(
-            Step::new("update provost.host set inc = inc + $2 where repo = $1")
+            Step::new("update provost.host set inc = least(inc, $3) + $2 where repo = $1")
                 .with(repo)
-                .with(int(NUMBERS_SKIPPED)?),
+                .with(int(NUMBERS_SKIPPED)?)
+                .with(NUMBER_MAX),
         );
         self.session.ask(&steps)?;
         self.session.ask(&[Step::new("commit")]).map(drop)

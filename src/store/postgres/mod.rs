@@ -15,6 +15,7 @@ mod address;
 mod answers;
 mod artifact_store;
 mod batch;
+mod behind;
 mod bounds;
 mod enrolling;
 mod entry;
@@ -28,7 +29,9 @@ mod posts;
 mod protection;
 mod pruned;
 mod read;
+mod remade;
 mod remembered;
+mod repo_row;
 mod roots;
 mod schema;
 mod search;
@@ -141,6 +144,11 @@ struct Turn {
     place: Place,
     /// The stored state. The engine may not have all of it in memory if the turn is not its own.
     at: Written,
+    /// The numbers that were given last, as far as entries tell.
+    counted: Counters,
+    /// The ends of log and journal in the repository's row, and whether a host has sealed the row.
+    ends: (i64, i64),
+    is_sealed: bool,
 }
 
 /// The state after an entry of the log: the last entry that the engine has taken over, or in a turn the last one of all.
@@ -284,7 +292,7 @@ impl Store for PostgresStore {
             turn.place = place;
             // If the engine is too far behind, the rows are loaded first.
             if !matches!(begun.behind, Behind::TooFar) {
-                self.written = turn.at.clone();
+                self.written = Written { counters: turn.counted, ..turn.at.clone() };
             }
         }
         Ok(begun)

@@ -16,10 +16,11 @@ use tokio_postgres::Row;
 
 use super::gaps::{self, gaps};
 use super::hosts::MACHINE_SIGNS_MAX;
-use super::load::{self, HEAD, Head};
+use super::load;
 use super::remembered::Remembered;
+use super::repo_row::{self, REPO_ROW, RepoRow};
 use super::session::{Place, Purpose, Session, Step, must_be_its_own};
-use super::{PostgresStore, address, schema, unreadable};
+use super::{PostgresStore, Written, address, schema, unreadable};
 use crate::codec::{int, nat, text};
 use crate::database::{Ending, Moved, Site, ending};
 use crate::files::{self, Lease};
@@ -168,11 +169,12 @@ fn end_move(dir: &Path, database: &Database, name: String) -> Result<Moved, Stor
     let (mut session, _) = session(database, &remembered.place)?;
     let (repo, _) = found(&mut session, &database.name)?
         .ok_or_else(|| StoreError::Database("the repository that was moved into it is gone".into()))?;
-    let rows = session.rows(Step::new(HEAD).with(repo))?;
-    let row = Head::read(rows.first().ok_or_else(|| StoreError::damaged("the repository's row is gone"))?)?;
+    let rows = session.rows(Step::new(REPO_ROW).with(repo))?;
+    let row =
+        RepoRow::read(rows.first().ok_or_else(|| StoreError::damaged("the repository's row is gone"))?)?;
     files::rename_aside(dir, &name)?;
     drop(lease);
-    Ok(Moved { head: row.event, rows: 0, aside: Some(name), earlier: None })
+    Ok(Moved { head: row.state.head, rows: 0, aside: Some(name), earlier: None })
 }
 
 /// Renames an older copy of this repository so that no daemon uses it: one that an interrupted move has left, or
@@ -229,7 +231,17 @@ fn begin(
         .with(from.until.0);
     let rows = session.rows(step)?;
     let row = rows.first().ok_or_else(|| StoreError::damaged("the repository's row is not there"))?;
-    row.try_get(0).map_err(unreadable)
+    let repo = row.try_get(0).map_err(unreadable)?;
+    let state = Written {
+        head,
+        counters: from.counters(),
+        pruned_to: from.pruned_to(),
+        finished: from.finished(),
+        ..Written::default()
+    };
+    let ends = (0, int(head.seq.0)?);
+    session.rows(repo_row::moves((repo, from.key()), ends, &state, (from.until, place))?)?;
+    Ok(repo)
 }
 
 /// Returns the daemon that rows of effects name, if the tables have columns for it: this host's.
@@ -344,8 +356,7 @@ fn must_be_whole(session: &mut Session, repo: i32, from: &Leaving) -> Result<(),
     if count(session, repo)? != from.count()? {
         return Err(StoreError::damaged("rows are missing in the database that the folder has"));
     }
-    let mut walk =
-        Walk::whole(from.key(), load::checkpoints(session, repo, false)?, gaps(session, repo)?, None);
+    let mut walk = Walk::whole(from.key(), load::checkpoints(session, repo)?, gaps(session, repo)?, None);
     load::walk_after(session, repo, &mut walk)?;
     match walk.finish(from.counters().event) {
         Verdict::Ok { head, .. } if head == from.head() => Ok(()),
@@ -436,14 +447,14 @@ fn fetch_all(
     let begin = [
         Step::new("begin"),
         Step::new("select 1 from provost.repo where id = $1 for update").with(repo),
-        Step::new(HEAD).with(repo),
+        Step::new(REPO_ROW).with(repo),
         Step::new("select name from provost.host where repo = $1 and id <> $2 and state <> 'removed'")
             .with(repo)
             .with(store.host().to_string()),
     ];
     let mut answers = session.ask_within(&begin, LONG)?;
     let (others, row) = (answers.pop().unwrap_or_default(), answers.pop().unwrap_or_default());
-    let row = Head::read(row.first().ok_or_else(|| StoreError::damaged("the repository's row is gone"))?)?;
+    let row = RepoRow::read(row.first().ok_or_else(|| StoreError::damaged("the repository's row is gone"))?)?;
     if let Some(other) = others.first() {
         let name: String = other.try_get(0).map_err(unreadable)?;
         return Err(StoreError::Database(
@@ -454,7 +465,8 @@ fn fetch_all(
             .into(),
         ));
     }
-    if (row.event, row.n) != (store.written.head, int(store.written.entry.n.0)?) {
+    let is_ours = (row.state.head, row.state.entry) == (store.written.head, store.written.entry);
+    if !is_ours || !row.is_sealed(&store.key) {
         return Err(StoreError::Database("another daemon has gone on there meanwhile: try again".into()));
     }
     let arriving = Arriving::begin(dir, &store._lease)?;
@@ -468,7 +480,7 @@ fn fetch_all(
         facts.extend(load::meta(session, repo, name)?.map(|it| (name, it)));
     }
     let passed_over = gaps(session, repo)?;
-    arriving.end(&store.key, (row.event, &row.counters), &facts, &passed_over)?;
+    arriving.end(&store.key, (row.state.head, &row.state.counters), &facts, &passed_over)?;
     Ok(done)
 }
 

@@ -1,7 +1,6 @@
 //! The pruned part of the journal: up to which event the texts may be missing, and a daemon that was asleep while they were pruned.
 //!
-//! Each checkpoint has that number under a seal with the journal's key, which is not in the database. The column of the repository's row, which
-//! each login can change, says only that there may be a newer checkpoint.
+//! Each checkpoint has that number under a seal with the journal's key, which is not in the database, and so has the repository's row.
 
 use std::time::Duration;
 
@@ -27,21 +26,9 @@ const WITHOUT_TEXT: &str =
     "select seq from provost.event where repo = $1 and seq > $2 and body is null order by seq limit 1";
 
 impl PostgresStore {
-    /// Returns up to which event the texts may be missing, where the repository's row says `told`.
-    ///
-    /// # Errors
-    /// If the database does not answer.
-    pub(super) fn pruned_to(&mut self, told: EventSeq) -> Result<EventSeq, StoreError> {
-        let ours = self.written.pruned_to;
-        if told == ours {
-            return Ok(ours);
-        }
-        Ok(self.sealed_pruned_to()?.unwrap_or(ours))
-    }
-
     /// Returns the number in the last checkpoint; `None` if there is no checkpoint, or none with the journal's seal.
     fn sealed_pruned_to(&mut self) -> Result<Option<EventSeq>, StoreError> {
-        let last = load::checkpoints(&mut self.session, self.repo, true)?.pop();
+        let last = load::last_checkpoint(&mut self.session, self.repo, &self.key)?;
         Ok(last.filter(|it| self.key.is_sealed(it)).map(|it| it.pruned_to))
     }
 

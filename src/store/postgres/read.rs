@@ -11,8 +11,9 @@ use serde::de::DeserializeOwned;
 use super::batch::asked;
 use super::bounds::{self, Page, in_row};
 use super::gaps::gaps;
-use super::load::{self, HEAD, Head, checkpoints, event, walk_seeing};
+use super::load::{self, checkpoints, event, walk_seeing};
 use super::remembered::Remembered;
+use super::repo_row::{REPO_ROW, RepoRow};
 use super::session::{Place, Purpose, Session, Step};
 use super::signing::HostKeys;
 use super::{Database, address, posts, protection, schema, search, sums, unreadable};
@@ -145,7 +146,7 @@ impl PostgresReader {
         let host = Remembered::of(&dir, &name)?.host;
         self.moment(|session, repo| {
             let rows = session.ask(&[
-                Step::new(HEAD).with(repo),
+                Step::new(REPO_ROW).with(repo),
                 Step::new("select key_print from provost.repo where id = $1").with(repo),
             ])?;
             let line = |at: usize| {
@@ -159,9 +160,8 @@ impl PostgresReader {
                     format!("the journal's key here is not that of {name:?}: bring that one back").into(),
                 ));
             }
-            let counted = Head::read(line(0)?)?.counters.event;
-            let mut walk =
-                Walk::whole(&key, checkpoints(session, repo, false)?, gaps(session, repo)?, anchor);
+            let counted = RepoRow::read(line(0)?)?.state.counters.event;
+            let mut walk = Walk::whole(&key, checkpoints(session, repo)?, gaps(session, repo)?, anchor);
             if !walk_seeing(session, repo, &mut walk, see)? {
                 return Ok(Verdict::CannotCheck(GIVEN_UP.into()));
             }
@@ -206,7 +206,7 @@ pub(crate) fn look(
         return Err(StoreError::Tampered { seq: first_bad_seq, what });
     }
     reader.moment(|session, repo| {
-        let (head, _) = load::tail(session, repo, &key)?;
+        let (head, _) = load::tail(session, repo, &key, None)?;
         match least {
             Some(least) if least.seq > head.seq => Err(StoreError::WentBack { was: least.seq, is: head.seq }),
             Some(least) if load::event_mac(session, repo, least.seq)?.is_some_and(|mac| mac != least.mac) => {

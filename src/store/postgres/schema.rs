@@ -10,11 +10,12 @@ use crate::{Migrated, StoreError};
 use provost_base::limits::{LONG_STATEMENT_MS_MAX, STATEMENT_MS_MAX};
 
 /// One step for each version, in order. A released step is never changed.
-const STEPS: [&str; 4] = [
+const STEPS: [&str; 5] = [
     include_str!("schema_1.sql"),
     include_str!("schema_2.sql"),
     include_str!("schema_3.sql"),
     include_str!("schema_4.sql"),
+    include_str!("schema_5.sql"),
 ];
 
 /// The rights of the groups of roles, after each step.

@@ -11,6 +11,7 @@ use tokio_postgres::Row;
 use super::bounds::{self, Page, in_row};
 use super::enrolling::first_of;
 use super::entry;
+use super::gaps::{gaps, must_be_of_the_chain};
 use super::load;
 use super::session::{Session, Step};
 use super::{PostgresStore, unreadable};
@@ -39,14 +40,16 @@ const SIGNED_BY: &str = "select e.seq, left(s.host, 64) from provost.event e
         or (e.kind = 'recorded' and e.body is not null and e.body::json -> 'kind' -> 'recorded' ->> 'what' = $5))
     order by e.seq limit 1";
 
-/// The events behind a given event that say that a host was removed, behind the columns of [`SIGNED`] for their signatures. Earlier daemons have
-/// given them the kind of all records.
-const REMOVALS: &str = "select s.event, s.n, left(s.host, 64), substr(s.mac, 1, 33), substr(s.sig, 1, 65), substr(m.mac, 1, 33), e.seq,
-        case when octet_length(e.body) <= 1048576 then e.body when e.body is not null then '' end
+/// The events behind a given event that say that a host was removed, with the link of the event before and then the columns of [`SIGNED`] for their
+/// signatures. Earlier daemons have given them the kind of all records.
+const REMOVALS: &str = "select e.seq, e.at, left(e.kind, 1024), left(e.actor, 1024), left(e.task, 1024),
+        case when octet_length(e.body) <= 1048576 then e.body when e.body is not null then '' end, substr(e.hash, 1, 33), substr(e.mac, 1, 33),
+        (select substr(b.mac, 1, 33) from provost.event b where b.repo = e.repo and b.seq = e.seq - 1),
+        s.event, s.n, left(s.host, 64), substr(s.mac, 1, 33), substr(s.sig, 1, 65), substr(m.mac, 1, 33)
     from provost.event e
     join lateral (select * from provost.signature where repo = e.repo and event >= e.seq order by event limit 1) s on true
     join provost.event m on m.repo = s.repo and m.seq = s.event
-    where e.repo = $1 and e.seq > $2 and e.seq <= (select event from provost.repo where id = $1) and (e.kind = $3 or (e.kind = 'recorded' and e.body is not null
+    where e.repo = $1 and e.seq > $2 and (e.kind = $3 or (e.kind = 'recorded' and e.body is not null
         and e.body::json #>> '{kind,recorded,what}' = $4 and e.body::json #>> '{kind,recorded,details,removed}' = 'true'))
     order by e.seq";
 
@@ -54,7 +57,7 @@ const REMOVALS: &str = "select s.event, s.n, left(s.host, 64), substr(s.mac, 1, 
 pub(super) struct Removal {
     seq: EventSeq,
     /// `None` where it was taken away.
-    body: Option<String>,
+    body: Option<Box<str>>,
     signed: Signed,
 }
 
@@ -71,19 +74,21 @@ struct Signed {
 type Claim<'a> = (HostId, At, Vec<u8>, Option<&'a [u8]>);
 
 impl Signed {
-    fn read(row: &Row) -> Result<Self, StoreError> {
-        let event: i64 = row.try_get(0).map_err(unreadable)?;
-        in_row("signature", event, || Self::columns(row))
+    /// Reads the columns of [`SIGNED`], the first of which is the column `from`.
+    fn read(row: &Row, from: usize) -> Result<Self, StoreError> {
+        let event: i64 = row.try_get(from).map_err(unreadable)?;
+        in_row("signature", event, || Self::columns(row, from))
     }
 
-    fn columns(row: &Row) -> Result<Self, StoreError> {
-        let number = |at: usize| -> Result<u64, StoreError> { nat(row.try_get(at).map_err(unreadable)?) };
+    fn columns(row: &Row, from: usize) -> Result<Self, StoreError> {
+        let number =
+            |at: usize| -> Result<u64, StoreError> { nat(row.try_get(from + at).map_err(unreadable)?) };
         let (event, n) = (EventSeq(number(0)?), EntryNo(number(1)?));
-        let host: &str = row.try_get(2).map_err(unreadable)?;
-        let journal = JournalHead { seq: event, mac: load::digest(row, 5)? };
-        let signature = row.try_get(4).map_err(unreadable)?;
+        let host: &str = row.try_get(from + 2).map_err(unreadable)?;
+        let journal = JournalHead { seq: event, mac: load::digest(row, from + 5)? };
+        let signature = row.try_get(from + 4).map_err(unreadable)?;
         let host = host.parse().map_err(StoreError::damaged)?;
-        Ok(Self { at: At { n, event }, host, link: load::digest(row, 3)?, signature, journal })
+        Ok(Self { at: At { n, event }, host, link: load::digest(row, from + 3)?, signature, journal })
     }
 }
 
@@ -93,14 +98,15 @@ impl Signed {
 /// When the database does not answer.
 pub(super) fn removals(
     session: &mut Session,
-    repo: i32,
+    (repo, key): (i32, &Key),
     after: EventSeq,
 ) -> Result<Vec<Removal>, StoreError> {
+    let gaps = gaps(session, repo)?;
     let step = Step::new(REMOVALS).with(repo).with(int(after.0)?).with(HOST_REMOVED).with(HOST_DOWN);
     let removal = |row: &Row| -> Result<Removal, StoreError> {
-        let seq = EventSeq(nat(row.try_get(6).map_err(unreadable)?)?);
-        let body = row.try_get(7).map_err(unreadable)?;
-        Ok(Removal { seq, body, signed: Signed::read(row)? })
+        let it = load::event(row)?;
+        must_be_of_the_chain(key, &it, row, &gaps)?;
+        Ok(Removal { seq: it.seq, body: it.body, signed: Signed::read(row, 9)? })
     };
     session.rows(step)?.iter().map(removal).collect()
 }
@@ -211,7 +217,7 @@ impl HostKeys {
 
     /// Reads and checks a page of [`SIGNED`]. Returns the rows, and whether all signatures hold.
     fn page(&self, rows: &[Row]) -> Result<(Vec<Signed>, bool), StoreError> {
-        let page = rows.iter().map(Signed::read).collect::<Result<Vec<_>, _>>()?;
+        let page = rows.iter().map(|it| Signed::read(it, 0)).collect::<Result<Vec<_>, _>>()?;
         let hold =
             self.all_hold(page.iter().map(|it| (it.host, it.at, self.text_of(it), Some(&*it.signature))));
         Ok((page, hold))

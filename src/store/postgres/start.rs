@@ -6,8 +6,9 @@ use std::path::Path;
 use std::time::Instant;
 
 use super::bounds::in_row;
-use super::load::{self, HEAD, Head as Row};
+use super::load;
 use super::loss::missing;
+use super::repo_row::{self, REPO_ROW, RepoRow};
 use super::session::{Place, Session, Step};
 use super::{PostgresStore, Stage, Written, roots, unreadable};
 use crate::codec::{int, nat, text};
@@ -15,9 +16,9 @@ use crate::host_keys::At;
 use crate::journal::Key;
 use crate::marks::As;
 use crate::sqlite::must_have_grown;
-use crate::{ENTRY_FORMAT, ENTRY_FORMAT_OLDEST, Head, HostState, Loaded, StoreError, codec, files};
+use crate::{ENTRY_FORMAT, ENTRY_FORMAT_OLDEST, HostState, JournalHead, Loaded, StoreError, codec, files};
 use provost_base::limits::{HOSTS_MAX, LONG_STATEMENT_MS_MAX, NUMBERS_SKIPPED};
-use provost_base::{Digest, EntryNo, EventSeq};
+use provost_base::{Digest, EventSeq, Timestamp};
 use provost_domain::{Counters, Settings};
 
 /// The journal's key. It is made with the journal and never again, and the database has its print alone.
@@ -95,44 +96,45 @@ impl PostgresStore {
         }
         let row = self.take_row()?;
         must_be_readable(&row)?;
-        if is_start {
-            self.must_not_be_moved()?;
-            self.register(At { n: EntryNo(nat(row.n)?), event: row.event.seq })?
-        } else {
-            self.must_be_the_one(&row)?
+        let is_true = self.is_true(&row)?;
+        if is_true {
+            self.take_part(&row.state)?;
         }
-        self.must_know_all_changes()?;
-        let (head, last) = load::tail(&mut self.session, self.repo, &self.key)?;
-        if head.seq != row.event.seq || row.counters.event != head.seq {
+        let sealed_at = is_true.then_some(row.state.checkpoint);
+        let (head, last) = load::tail(&mut self.session, self.repo, &self.key, sealed_at)?;
+        let (row, remade) = if is_true && !is_earlier(&row.state.head, &head) {
+            (row, None)
+        } else {
+            let (row, remade) = self.remade(&row, (&head, last.as_ref()), place)?;
+            if !is_true {
+                self.take_part(&row.state)?;
+            }
+            (row, Some(remade))
+        };
+        let (end, counters) = (row.state.entry.n, row.state.counters);
+        if head != row.state.head || counters.event != head.seq {
             return Err(StoreError::EndMissing { head: head.seq });
         }
         if let Some(last) = &last {
-            must_have_grown(codec::parse(&last.counters)?, row.counters)?;
+            must_have_grown(codec::parse(&last.counters)?, counters)?;
         }
         self.must_have_reached(&row, &head)?;
-        let since = self.check_signatures(EntryNo(nat(row.n)?), &head)?;
+        let since = self.check_signatures(end, &head)?;
+        self.must_know_all_changes(end, since)?;
         let pruned_to = last.as_ref().map(|it| it.pruned_to).unwrap_or_default();
         // What a daemon that is awake has not read is too young to be pruned, also where it loads the rows.
         let may_miss = is_start || self.has_slept_at(row.clock);
         self.must_have_texts(since, if may_miss { pruned_to } else { EventSeq::default() })?;
-        let is_other = row.system != place.system || row.timeline != place.timeline;
-        let has_numbers = row.counters != Counters::default();
-        let counters =
-            if is_other && has_numbers { row.counters.skipped(NUMBERS_SKIPPED) } else { row.counters };
-        if is_other {
-            self.note_place(place, &counters)?;
+        let mut written = Written { own_n: self.own_entries()?, pruned_to, ..row.state.clone() };
+        if let Some(remade) = remade {
+            self.take_remade(&remade, &row, since)?;
+        } else if row.place != *place {
+            if counters != Counters::default() {
+                written.counters = counters.skipped(NUMBERS_SKIPPED);
+            }
+            self.note_place(place, &written, &row)?;
         }
-        let written = Written {
-            head,
-            entry: Head { n: EntryNo(nat(row.n)?), mac: mac_of(&row.mac)? },
-            own_n: self.own_entries()?,
-            counters,
-            checkpoint: last.map(|it| it.head.seq).unwrap_or_default(),
-            pruned_to,
-            finished: row.finished,
-            indexed_to: row.searched_to,
-        };
-        let (state, mut owed) = load::live(&mut self.session, self.repo, settings, counters)?;
+        let (state, mut owed) = load::live(&mut self.session, self.repo, settings, written.counters)?;
         owed.retain(|it| it.by.host == self.host());
         self.check_answers((&state, &owed), since)?;
         self.keys.keep()?;
@@ -150,6 +152,15 @@ impl PostgresStore {
             received: Vec::new(),
             intake: None,
         })
+    }
+
+    /// Registers this host at a start; at a reload checks that it still is the one.
+    fn take_part(&mut self, state: &Written) -> Result<(), StoreError> {
+        if self.stage != Stage::Opened {
+            return self.must_be_the_one(state);
+        }
+        self.must_not_be_moved()?;
+        self.register(At { n: state.entry.n, event: state.head.seq })
     }
 
     /// Makes the repository's row if it is not there.
@@ -181,7 +192,11 @@ impl PostgresStore {
         }
         let taken = self.take_repo(&found, is_new);
         match &taken {
-            Ok(()) if is_new => drop(self.session.ask(&[Step::new("commit")])?),
+            Ok(()) if is_new => {
+                let seals = (Timestamp::default(), place);
+                let seal = repo_row::moves((self.repo, &self.key), (0, 0), &Written::default(), seals)?;
+                self.session.ask(&[seal, Step::new("commit")])?;
+            }
             Ok(()) => {}
             // Nothing of the new repository stays.
             Err(_) => self.session.drop_link(),
@@ -218,16 +233,16 @@ impl PostgresStore {
     }
 
     /// Begins a transaction that has the repository's row, for as long as a start may take.
-    fn take_row(&mut self) -> Result<Row, StoreError> {
+    fn take_row(&mut self) -> Result<RepoRow, StoreError> {
         let steps = [
             Step::new("begin"),
             Step::new(format!("set local statement_timeout = {LONG_STATEMENT_MS_MAX}")),
             Step::new(format!("set local idle_in_transaction_session_timeout = {LONG_STATEMENT_MS_MAX}")),
             Step::new("select 1 from provost.repo where id = $1 for update").with(self.repo),
-            Step::new(HEAD).with(self.repo),
+            Step::new(REPO_ROW).with(self.repo),
         ];
         let rows = self.session.ask(&steps)?.pop().unwrap_or_default();
-        Row::read(rows.first().ok_or_else(|| StoreError::damaged("the repository's row is gone"))?)
+        RepoRow::read(rows.first().ok_or_else(|| StoreError::damaged("the repository's row is gone"))?)
     }
 
     /// Notes this host with its next incarnation.
@@ -236,7 +251,7 @@ impl PostgresStore {
         self.enrol(at, told)?;
         let sql = "insert into provost.host (repo, id, inc, name, version, formats, state, clean, beat, head)
                    values ($1, $2, 1, $3, $4, int4range($5, $6, '[]'), 'live', false, clock_timestamp(), 0)
-                   on conflict (repo, id) do update set inc = host.inc + 1, name = excluded.name, version = excluded.version,
+                   on conflict (repo, id) do update set inc = least(host.inc, $7) + 1, name = excluded.name, version = excluded.version,
                    formats = excluded.formats, state = case host.state when 'draining' then 'draining' else 'live' end,
                    clean = false, beat = excluded.beat returning inc";
         // A login of a machine that only works may not write there, also where nothing would be written.
@@ -252,12 +267,21 @@ impl PostgresStore {
             .with(machine())
             .with(env!("CARGO_PKG_VERSION"))
             .with(i32::try_from(ENTRY_FORMAT_OLDEST).map_err(StoreError::damaged)?)
-            .with(i32::try_from(ENTRY_FORMAT).map_err(StoreError::damaged)?);
+            .with(i32::try_from(ENTRY_FORMAT).map_err(StoreError::damaged)?)
+            .with(NUMBER_MAX);
         let mut answers = self.session.ask(&[before, now])?;
         let (now, before) = (answers.pop().unwrap_or_default(), answers.pop().unwrap_or_default());
         self.clean = before.first().map(|it| it.try_get(0)).transpose().map_err(unreadable)?.unwrap_or(true);
         let row = now.first().ok_or_else(|| StoreError::damaged("the host's row is not there"))?;
-        self.incarnation = nat(row.try_get(0).map_err(unreadable)?)?;
+        self.incarnation = in_row("host", self.host(), || {
+            let it: i64 = row.try_get(0).map_err(unreadable)?;
+            let is_given = (1..=NUMBER_MAX).contains(&it);
+            if is_given {
+                nat(it)
+            } else {
+                Err(StoreError::damaged("its number of starts is one that no host reaches"))
+            }
+        })?;
         self.beat = Some(Instant::now());
         Ok(())
     }
@@ -304,28 +328,27 @@ impl PostgresStore {
     }
 
     /// Refuses to go on where another daemon has started with this host's state folder, or with a copy of it.
-    fn must_be_the_one(&mut self, row: &Row) -> Result<(), StoreError> {
+    fn must_be_the_one(&mut self, state: &Written) -> Result<(), StoreError> {
         let sql = "select inc from provost.host where repo = $1 and id = $2";
         let rows = self.session.rows(Step::new(sql).with(self.repo).with(self.host().to_string()))?;
         let inc: i64 = rows.first().map(|it| it.try_get(0)).transpose().map_err(unreadable)?.unwrap_or(0);
         match nat(inc)?.cmp(&self.incarnation) {
             Ordering::Equal => Ok(()),
             Ordering::Greater => Err(replaced()),
-            Ordering::Less => Err(StoreError::WentBack { was: self.written.head.seq, is: row.event.seq }),
+            Ordering::Less => Err(StoreError::WentBack { was: self.written.head.seq, is: state.head.seq }),
         }
     }
 
     /// How many entries this daemon has written: of a commit whose answer was lost, the database knows it alone.
     fn own_entries(&mut self) -> Result<u64, StoreError> {
-        let sql =
-            "select coalesce(max(own_n), 0) from provost.entry where repo = $1 and host = $2 and inc = $3";
+        let sql = "select coalesce(max(own_n), 0) from provost.entry where repo = $1 and host = $2 and inc = $3 and own_n between 0 and $4";
         let step = Step::new(sql).with(self.repo).with(self.host().to_string()).with(int(self.incarnation)?);
-        let rows = self.session.rows(step)?;
+        let rows = self.session.rows(step.with(NUMBER_MAX))?;
         nat(rows.first().map(|it| it.try_get(0)).transpose().map_err(unreadable)?.unwrap_or(0))
     }
 
     /// The database has to have what this state folder knows that it had.
-    fn must_have_reached(&mut self, row: &Row, head: &crate::Anchor) -> Result<(), StoreError> {
+    fn must_have_reached(&mut self, row: &RepoRow, head: &crate::Anchor) -> Result<(), StoreError> {
         let behind = |was: EventSeq| StoreError::WentBack { was, is: head.seq };
         if let Some(was) = missing(&mut self.session, self.repo, &self.known, (row, head))? {
             return Err(behind(was));
@@ -342,15 +365,8 @@ impl PostgresStore {
     }
 
     /// Notes where numbers are given from now on: on another timeline, above all that may have been given and lost.
-    fn note_place(&mut self, place: &Place, counters: &Counters) -> Result<(), StoreError> {
-        let sql =
-            "update provost.repo set system = $2, timeline = $3, counters = $4::text::jsonb where id = $1";
-        let step = Step::new(sql)
-            .with(self.repo)
-            .with(place.system.clone())
-            .with(int(place.timeline)?)
-            .with(text(counters)?);
-        self.session.rows(step)?;
+    fn note_place(&mut self, place: &Place, next: &Written, row: &RepoRow) -> Result<(), StoreError> {
+        self.session.rows(row.moves(&self.key, next, (row.at, place))?)?;
         tracing::warn!(
             timeline = place.timeline,
             "the database writes another history: numbers go on above those that may be lost"
@@ -360,13 +376,21 @@ impl PostgresStore {
 }
 
 /// The format in which the log is written; refuses one that this release does not know.
-pub(super) fn must_be_readable(row: &Row) -> Result<u32, StoreError> {
+pub(super) fn must_be_readable(row: &RepoRow) -> Result<u32, StoreError> {
     let found = u32::try_from(row.format).unwrap_or(0);
     if (ENTRY_FORMAT_OLDEST..=ENTRY_FORMAT).contains(&found) {
         Ok(found)
     } else {
         Err(StoreError::NewerFormat { found, known: ENTRY_FORMAT })
     }
+}
+
+/// The highest number of starts or of entries that counts: each login can write such a number, and the next one has to fit the column.
+pub(super) const NUMBER_MAX: i64 = i64::MAX / 2;
+
+/// Checks whether an end of the journal in a row is one from before the journal's true end.
+pub(super) fn is_earlier(told: &JournalHead, end: &JournalHead) -> bool {
+    told.seq <= end.seq && told != end
 }
 
 /// A row if the repository has the id that passkeys sign for, or a passkey that was enrolled without it.

@@ -4,24 +4,25 @@
 use std::path::Path;
 
 use super::address;
+use super::bounds::{self, Page};
 use super::hosts::{MACHINE_SIGNS_MAX, all_rows};
 use super::schema;
 use super::session::{Place, Purpose, Session, Step};
 use super::{PostgresStore, entry, unreadable};
+use crate::codec::{int, nat};
+use crate::host_keys::At;
 use crate::{Database, HostRow, HostState, StoreError, Upgraded, log};
-use provost_base::{DaemonId, visible_name};
+use provost_base::limits::POSTGRES_PAGE_ROWS;
+use provost_base::{DaemonId, EntryNo, HostId, visible_name};
 
 /// The version of this release.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// The number of entries of other releases that a start checks.
-const LOOKED_AT_MAX: i64 = 2_000;
+const LOOKED_AT_MAX: u64 = 2_000;
 
-/// The newest entries whose hosts have another release, which may have changes that this release does not know.
-const OF_OTHER_RELEASES: &str =
-    "select e.n, left(e.host, 64), e.inc, e.own_n, e.at, e.format, e.body, substr(e.mac, 1, 33)
-    from provost.entry e join provost.host h on h.repo = e.repo and h.id = e.host
-    where e.repo = $1 and h.version <> $2 order by e.n desc limit $3";
+/// The hosts that have another release than this one.
+const OF_OTHER_RELEASES: &str = "select left(id, 64) from provost.host where repo = $1 and version <> $2";
 
 /// Raises the format of the log to the newest one, if all hosts that may come back can read it.
 ///
@@ -58,19 +59,48 @@ pub(crate) fn upgrade(dir: &Path, database: &Database, newest: u32) -> Result<Up
 }
 
 impl PostgresStore {
-    /// Refuses to continue if a host of another release has just written a change that this one does not know: the
-    /// state loaded from the rows would lack it.
+    /// Refuses to continue if a host of another release has just written a change that this one does not know: the state loaded from the rows would
+    /// lack it. `end` is the end of the log, whose signatures were checked behind `since`; of the entries before it, those count to which the chain
+    /// leads, since each login can add rows where the log was cut.
     ///
     /// # Errors
     /// [`StoreError::UnknownChange`].
-    pub(super) fn must_know_all_changes(&mut self) -> Result<(), StoreError> {
-        let step = Step::new(OF_OTHER_RELEASES).with(self.repo).with(VERSION).with(LOOKED_AT_MAX);
-        for line in &self.session.rows(step)? {
-            if let Err(err) = log::must_be_known(&entry::read(line)?) {
-                return Err(self.with_version(err));
+    pub(super) fn must_know_all_changes(&mut self, end: EntryNo, since: At) -> Result<(), StoreError> {
+        let others = self.session.rows(Step::new(OF_OTHER_RELEASES).with(self.repo).with(VERSION))?;
+        let others: Vec<HostId> =
+            others.iter().filter_map(|it| it.try_get::<_, &str>(0).ok()?.parse().ok()).collect();
+        if others.is_empty() {
+            return Ok(());
+        }
+        let (mut n, mut before) = (end.0.saturating_sub(LOOKED_AT_MAX), None);
+        loop {
+            let page = bounds::entries(self.repo, int(n)?, Page::of(POSTGRES_PAGE_ROWS));
+            let rows = self.session.rows(page)?;
+            for row in &rows {
+                let Ok(it) = entry::read(row) else {
+                    // A login has added it: those that a host has written were read before.
+                    (n, before) = (nat(row.try_get(0).map_err(unreadable)?)?, None);
+                    continue;
+                };
+                if it.n > end {
+                    return Ok(());
+                }
+                let is_proved =
+                    it.n > since.n || before.is_some_and(|before| self.key.is_next_entry(&before, &it));
+                if is_proved
+                    && others.contains(&it.by.host)
+                    && let Err(err) = log::must_be_known(&it)
+                {
+                    // The next attempt has to look again.
+                    self.keys.known.checked = since;
+                    return Err(self.with_version(err));
+                }
+                (n, before) = (it.n.0, Some(it.head()));
+            }
+            if rows.is_empty() {
+                return Ok(());
             }
         }
-        Ok(())
     }
 
     /// Returns the error with the release of the host that has written the unknown change.

@@ -51,7 +51,7 @@ fn a_daemon_needs_tables_and_says_so_and_all_commands_find_the_state_there() {
     let (code, text) = says(&world, UP);
     assert!(code != 0 && text.contains("provost store migrate"), "{text}");
     let (code, text) = says(&world, &["store", "migrate"]);
-    assert!(code == 0 && text.contains("version 4"), "{text}");
+    assert!(code == 0 && text.contains("version 5"), "{text}");
 
     let daemon = world.start();
     assert_eq!(lock(&world, 0).0, 0);

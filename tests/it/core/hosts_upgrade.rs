@@ -72,8 +72,9 @@ fn write_entry(machines: &Machines, host: &str, body: &str) -> (String, String) 
     machines.sql(&format!(
         "insert into provost.entry (repo, n, host, inc, own_n, at, format, body, mac, sig)
          select id, {n}, '{host}', {inc}, {own}, {at}, 1, '{body}', '\\x{mac}', '\\x{sig}' from provost.repo;
-         update provost.repo set n = {n}, mac = '\\x{mac}'"
+         update provost.repo set n = {n}, mac = '\\x{mac}', seal = null"
     ));
+    forger::seal_row(&key, |text| machines.sql(text));
     (n.to_string(), before.to_owned())
 }
 
@@ -108,7 +109,7 @@ fn a_change_that_a_release_does_not_know_stops_it_and_names_the_release_that_has
 
     // With a release that knows it (here: without the entry) it goes on.
     machines.sql(&format!(
-        "delete from provost.entry where n = {n}; update provost.repo set n = n - 1, mac = '\\x{before}'"
+        "delete from provost.entry where n = {n}; update provost.repo set n = n - 1, mac = '\\x{before}', seal = null"
     ));
     machines.sql(&format!("update provost.host set version = (select version from provost.host where id <> '{host}') where id = '{host}'"));
     let _daemons: Vec<Daemon> = machines.start();

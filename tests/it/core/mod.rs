@@ -68,6 +68,8 @@ mod push;
 mod queue;
 mod replay;
 mod replies;
+#[cfg(target_os = "linux")]
+mod repo_row_of_hosts;
 mod resources;
 mod results_of_hosts;
 mod roles;

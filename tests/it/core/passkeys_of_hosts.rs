@@ -264,7 +264,7 @@ fn an_answer_that_came_while_the_asked_machine_was_down_is_checked_before_its_wo
     ));
     let out = a.command(UP).output().unwrap();
     let text = String::from_utf8_lossy(&[out.stdout, out.stderr].concat()).into_owned();
-    assert!(!out.status.success() && text.contains("event 0 is not of the journal"), "{text}");
+    assert!(!out.status.success() && text.contains("the row 0 of the table `provost.event`"), "{text}");
     assert!(!a.repo().join("bad.txt").exists());
     machines.sql(&format!("delete from provost.event where seq = 0; {back}"));
 

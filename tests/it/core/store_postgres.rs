@@ -13,6 +13,7 @@ use provost::store::{
 };
 use tempfile::TempDir;
 
+use crate::support::forger::seal_row;
 use crate::support::postgres::{Between, Server, name_of};
 use crate::support::storm::{Rest, Storm, agent, rage, settings};
 use crate::support::waits::until_some;
@@ -356,16 +357,20 @@ fn on_another_timeline_numbers_go_on_above_those_that_may_be_lost() {
     let head = store.load(settings()).expect("the rows").head;
     let last = storm.core.state().counters;
     // As after a failover: what was written last was of another history.
-    server.sql(&name_of(&database), "update provost.repo set timeline = 99");
+    let sql = |text: &str| server.sql(&name_of(&database), text);
+    let key = std::fs::read(dir.path().join(provost::store::JOURNAL_KEY)).expect("the journal's key");
+    sql("update provost.repo set timeline = 99, seal = null");
+    seal_row(&key, sql);
     let begun = store.begin(head).expect("the turn");
     assert!(begun.moved);
     store.commit(&batch(&mut storm)).expect("a commit notes where it is");
-    assert_ne!(server.sql(&name_of(&database), "select timeline from provost.repo"), "99");
+    assert_ne!(sql("select timeline from provost.repo"), "99");
     let head = store.load(settings()).expect("the rows").head;
     assert!(!store.begin(head).expect("the turn").moved);
     store.let_go().expect("it lets go");
 
-    server.sql(&name_of(&database), "update provost.repo set system = 'another'");
+    sql("update provost.repo set system = 'another', seal = null");
+    seal_row(&key, sql);
     store.close().expect("a stop passes no numbers over, and leaves that to the next start");
     drop(store);
     let (_, loaded) = started(dir.path(), &database);

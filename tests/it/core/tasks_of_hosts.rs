@@ -95,9 +95,11 @@ fn runs(mark: &str) -> bool {
 fn a_task_runs_on_the_machine_that_has_its_worker_and_its_outcome_comes_back() {
     let (machines, _daemons) = machines(["", &builder("")]);
     let (a, b) = (&machines.all[0], &machines.all[1]);
-    let status = a.command(&["status"]).output().unwrap();
-    let status = String::from_utf8_lossy(&status.stdout).into_owned();
-    assert!(status.contains("worker builder") && status.contains(&host_of(b)), "{status}");
+    until("the other machine's worker is known", || {
+        let status = a.command(&["status"]).output().unwrap();
+        let status = String::from_utf8_lossy(&status.stdout).into_owned();
+        status.contains("worker builder") && status.contains(&host_of(b))
+    });
     let goal = "head -1 src/a.rs; echo more >>src/a.rs; echo new >made.txt; echo it is done";
     let (code, said) = delegate(a, "far", goal, &[]);
     assert_eq!(code, 0, "{said}");

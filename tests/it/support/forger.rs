@@ -8,6 +8,7 @@ use provost::domain::{Change, Event, EventKind, Outbox, provost};
 use provost::store::journal::Key;
 use provost::store::{Anchor, ENTRY_FORMAT, Head, StoredEvent, migrate};
 pub(crate) use provost_test_equipment::host_signature::{Own, to_sign};
+use provost_test_equipment::repo_row::{COLUMNS, RepoRow};
 use ring::signature::KeyPair as _;
 use serde_json::Value;
 use sha2::Sha256;
@@ -63,6 +64,14 @@ pub(crate) struct Before {
     mac: Digest,
     event: Anchor,
     counters: String,
+    row: RepoRow,
+}
+
+/// Seals the repository's row again as it is now, as a host that has the journal's key could.
+pub(crate) fn seal_row(journal_key: &[u8], sql: impl Fn(&str) -> String) {
+    let row = RepoRow::parse(&sql(&format!("select {COLUMNS} from provost.repo"))).expect("a row");
+    let sets = row.sets(journal_key).expect("a row");
+    sql(&format!("update provost.repo set {sets} where n = {}", row.entry.0));
 }
 
 impl<'a> Forger<'a> {
@@ -144,7 +153,7 @@ impl<'a> Forger<'a> {
 
     /// Writes events into the journal, and no entry: signed by this host for an entry of this number. Returns what was before.
     pub(crate) fn write_behind(&self, by: &Own, n: u64) -> Before {
-        let before = self.before();
+        let before = self.at_rest();
         let event = Event {
             seq: before.event.seq.next(),
             at: Timestamp(1_795_000_000_000),
@@ -160,27 +169,44 @@ impl<'a> Forger<'a> {
         self.sql(&format!(
             "begin; select 1 from provost.repo for update; {rows}
              insert into provost.signature select id, {seq}, {n}, '{}', decode('{}', 'hex'), decode('{}', 'hex') from provost.repo;
-             update provost.repo set event = {seq}, event_mac = decode('{}', 'hex'), counters = jsonb_set(counters, '{{event}}', '{seq}');
-             commit",
+             {} commit",
             by.host,
             hex(link.as_bytes()),
             hex(signed.as_ref()),
-            hex(last.mac.as_bytes()),
+            self.moves(&before, before.row.entry, (seq, last.mac)),
         ));
         before
     }
 
     fn before(&self) -> Before {
-        let sql =
-            "select n, encode(mac, 'hex'), event, encode(event_mac, 'hex'), counters::text from provost.repo";
-        let row = self.machines.sql(sql);
-        let columns: Vec<&str> = row.splitn(5, '|').collect();
+        let row = self.machines.sql(&format!("select {COLUMNS} from provost.repo"));
+        let row = RepoRow::parse(&row).expect("a row");
         Before {
-            n: columns[0].parse().expect("a number"),
-            mac: digest(columns[1]),
-            event: Anchor { seq: EventSeq(columns[2].parse().expect("a number")), mac: digest(columns[3]) },
-            counters: columns[4].to_owned(),
+            n: row.entry.0,
+            mac: row.entry.1,
+            event: Anchor { seq: EventSeq(row.event.0), mac: row.event.1 },
+            counters: row.counters.clone(),
+            row,
         }
+    }
+
+    /// The same once no daemon writes entries.
+    fn at_rest(&self) -> Before {
+        until_some("no daemon writes", || {
+            let before = self.before();
+            // tidy: sleeps because nothing but two looks tells that no daemon writes
+            std::thread::sleep(Duration::from_millis(300));
+            (self.before().n == before.n).then_some(before)
+        })
+    }
+
+    /// The statement that moves the row on from what it was, sealed.
+    fn moves(&self, before: &Before, entry: (u64, Digest), event: (u64, Digest)) -> String {
+        let mut counters: Value = serde_json::from_str(&before.counters).expect("counters");
+        counters["event"] = event.0.into();
+        let row = RepoRow { entry, event, counters: counters.to_string(), ..before.row.clone() };
+        let sets = row.sets(self.secret.expose()).expect("a row");
+        format!("update provost.repo set {sets} where n = {};", before.n)
     }
 
     /// Writes an entry that names this host, whose chain holds, with what `sign` makes of the text that a host signs. The daemons are
@@ -202,12 +228,7 @@ impl<'a> Forger<'a> {
         sign: impl FnOnce(&[u8]) -> Option<Vec<u8>>,
         more: impl FnOnce(&Anchor) -> String,
     ) -> Before {
-        let before = until_some("no daemon writes", || {
-            let before = self.before();
-            // tidy: sleeps because nothing but two looks tells that no daemon writes
-            std::thread::sleep(Duration::from_millis(300));
-            (self.before().n == before.n).then_some(before)
-        });
+        let before = self.at_rest();
         let mut events = Vec::new();
         let mut seq = before.event.seq;
         for kind in kinds {
@@ -241,15 +262,11 @@ impl<'a> Forger<'a> {
              insert into provost.entry (repo, n, host, inc, own_n, at, format, body, mac, sig)
                  select id, {n}, '{named}', 1, {}, 1, 1, '{}', decode('{}', 'hex'), {signed} from provost.repo;
              {kept};
-             update provost.repo set n = {n}, mac = decode('{}', 'hex'), event = {seq}, event_mac = decode('{}', 'hex'),
-                 counters = jsonb_set(counters, '{{event}}', '{seq}') where n = {};
-             {more} commit",
+             {} {more} commit",
             entry.own_n,
             entry.body.replace('\'', "''"),
             hex(entry.mac.as_bytes()),
-            hex(entry.mac.as_bytes()),
-            hex(last.mac.as_bytes()),
-            before.n,
+            self.moves(&before, (n, entry.mac), (seq, last.mac)),
         ));
         before
     }
@@ -275,11 +292,8 @@ impl<'a> Forger<'a> {
         self.machines.sql(&format!(
             "begin; select 1 from provost.repo for update; delete from provost.signature where event > {seq};
              delete from provost.entry where n > {n}; delete from provost.event where seq > {seq};
-             update provost.repo set n = {n}, mac = decode('{}', 'hex'), event = {seq}, event_mac = decode('{}', 'hex'),
-                 counters = '{}'::jsonb; commit",
-            hex(before.mac.as_bytes()),
-            hex(before.event.mac.as_bytes()),
-            before.counters,
+             update provost.repo set {}; commit",
+            before.row.sets(self.secret.expose()).expect("a row"),
         ));
     }
 }

@@ -83,7 +83,6 @@ fn the_text_of_a_removal_stays_and_without_it_no_late_host_goes_on() {
     machines
         .sql("create table public.kept as select seq, body from provost.event where kind = 'host_removed'");
     machines.sql("update provost.event set body = null where kind = 'host_removed'");
-    machines.sql("update provost.repo set pruned_to = event");
     let before = forger
         .write(of_c.host, vec![recorded()], Vec::new(), |text| Some(of_c.pair.sign(text).as_ref().to_vec()));
     refuses(a, before.n + 1, of_c.host, "was removed before");
