@@ -40,6 +40,9 @@ pub const NEVER_WORK: [&str; 13] = [
 /// The act that such a machine may not do, in words that continue a sentence about the machine.
 type Beyond = Box<str>;
 
+/// The greatest step of a number in one entry: a turn may skip half as many, and then give some.
+const STEP_MAX: u64 = 2 * NUMBERS_SKIPPED_AT_ONCE_MAX;
+
 impl Core {
     /// Says what this host has joined for.
     pub fn joined_for(&mut self, role: HostRole) {
@@ -375,10 +378,7 @@ impl<'a> Checking<'a> {
 
     fn numbers_rise(&self, new: &super::Counters) -> Result<(), Beyond> {
         let pairs = self.state.counters.all().into_iter().zip(new.all());
-        match pairs
-            .into_iter()
-            .all(|(old, new)| (old..=old.saturating_add(NUMBERS_SKIPPED_AT_ONCE_MAX)).contains(&new))
-        {
+        match pairs.into_iter().all(|(old, new)| (old..=old.saturating_add(STEP_MAX)).contains(&new)) {
             true => Ok(()),
             false => no("its numbers do not go on from those that were given"),
         }

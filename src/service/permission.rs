@@ -34,15 +34,17 @@ impl Provost {
         let facts = self.call_facts(&verb, base.unwrap_or(self.base())).await?;
         let mut question = Question { provost: self, who, id: None };
         loop {
-            let answer = self.engine().submit_judged(who, verb.clone(), facts.clone()).await?;
+            // The caller may leave while the engine decides. A request that is refused at once may have the id of another one that waits.
+            let has_waited = question.id.replace(verb.id.clone()).is_some();
+            let answer = self.engine().submit_judged(who, verb.clone(), facts.clone()).await;
             let approval = match answer {
-                Answer::Parked(approval) => approval,
+                Ok(Answer::Parked(approval)) => approval,
+                Err(refusal) if has_waited => return Err(refusal),
                 answer => {
                     question.id = None;
-                    return Ok(answer);
+                    return answer;
                 }
             };
-            question.id = Some(verb.id.clone());
             let left = until.saturating_duration_since(Instant::now());
             // An answered request is submitted again: then the core has the answer, and uses it up.
             if left.is_zero() || !self.answered(approval, left).await? {

@@ -141,6 +141,14 @@ pub trait Store: Send {
     /// Remembers an entry that does not prove its content: no later start goes past it.
     fn distrust(&mut self, _n: EntryNo, _what: &str) {}
 
+    /// Checks whether entries after `head` have to be judged one by one, so that the rows must not be loaded instead.
+    ///
+    /// # Errors
+    /// If the store does not answer.
+    fn has_to_judge(&mut self, _head: Head) -> Result<bool, StoreError> {
+        Ok(false)
+    }
+
     /// Returns the entries committed after `head`, without taking the turn.
     ///
     /// # Errors

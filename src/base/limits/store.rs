@@ -17,7 +17,7 @@ pub const CHECKPOINT_EVENTS_MAX: u64 = 8_000;
 pub const CHECKPOINTS_LOOKED_AT: i64 = 10_000;
 
 /// The newest entries of the shared log in which a load looks for numbers that were given, if the repository's row does not say them.
-pub const ENTRIES_COUNTED: u64 = 256;
+pub const ENTRIES_COUNTED: u64 = 2_000;
 
 /// By how much numbers of approvals, effects and messages jump after a stop that was not clean. Commits that do not
 /// wait for the disk may be lost with the machine's power, although the numbers in them were shown; this is more of

@@ -169,7 +169,8 @@ impl Worker {
                 return;
             }
         }
-        self.turned_away(&StoreError::Stopped("its log is cut before this daemon has read it".into()));
+        let why = "its log grows faster than this daemon reads it";
+        self.turned_away(&StoreError::Stopped(why.into()));
     }
 
     /// Tries to take the turn; returns `false` if memory was loaded again meanwhile, out of turn.
@@ -185,17 +186,14 @@ impl Worker {
             self.trouble.tell_turn(self.store.server());
             self.measures.observed().inspect(|it| it.took_turn(began.elapsed(), &begun.hosts));
         }
-        let is_known = self.fold(begun.behind)?;
-        if is_known && self.lost.is_none() && self.others.are_there() {
-            self.tell_time();
-            if std::mem::take(&mut self.others.is_new) {
-                self.core.begin_again(self.now, &mut self.out);
-            }
-            self.look_at_hosts(&begun.hosts)?;
-            if self.lost.is_none() {
-                self.core.publish_ability(self.now, &mut self.out);
+        if matches!(begun.behind, Behind::TooFar) {
+            self.store.let_go()?;
+            if self.store.has_to_judge(self.others.head)? && self.reads_on()? {
+                return Ok(false);
             }
         }
+        let is_known = self.fold(begun.behind)?;
+        // Before anything is decided, which may give numbers.
         if let Some(skipped) = begun.skipped.filter(|_| is_known) {
             self.core.raise_numbers(self.now, &skipped, &mut self.out);
         }
@@ -206,12 +204,35 @@ impl Worker {
             );
             self.core.skip_numbers(self.now, NUMBERS_SKIPPED, &mut self.out);
         }
+        if is_known && self.lost.is_none() && self.others.are_there() {
+            self.tell_time();
+            if std::mem::take(&mut self.others.is_new) {
+                self.core.begin_again(self.now, &mut self.out);
+            }
+            self.look_at_hosts(&begun.hosts)?;
+            if self.lost.is_none() {
+                self.core.publish_ability(self.now, &mut self.out);
+            }
+        }
         if !is_known {
             self.others.must_load = true;
             self.store.let_go()?;
             self.load_again()?;
         }
         Ok(is_known)
+    }
+
+    /// Folds what is too much for a turn, out of turn: rows that are loaded are not judged. Returns `false` if they have to be loaded.
+    fn reads_on(&mut self) -> Result<bool, StoreError> {
+        let mut has_read = false;
+        while self.lost.is_none() {
+            match self.store.catch_up(self.others.head)? {
+                Behind::TooFar => return Ok(false),
+                Behind::Nothing => return Ok(has_read),
+                behind => has_read = self.fold(behind)?,
+            }
+        }
+        Ok(true)
     }
 
     fn turned_away(&mut self, err: &StoreError) {

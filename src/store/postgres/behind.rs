@@ -5,14 +5,14 @@ use tokio_postgres::Row as Line;
 use super::bounds::{self, Page};
 use super::entry;
 use super::load;
-use super::repo_row::RepoRow;
+use super::repo_row::{REPO_ROW, RepoRow};
 use super::session::Step;
 use super::start::mac_of;
 use super::{PostgresStore, Written, signing, unreadable};
 use crate::codec::{self, int};
 use crate::host_keys::At;
 use crate::{Behind, Head, JournalHead, StoreError, StoredEvent};
-use provost_base::limits::{NUMBERS_SKIPPED_AT_ONCE_MAX, POSTGRES_TURN_BYTES_MAX};
+use provost_base::limits::{NUMBERS_SKIPPED_AT_ONCE_MAX, POSTGRES_PAGE_BYTES_MAX, POSTGRES_TURN_BYTES_MAX};
 use provost_base::{Digest, EntryNo, EventSeq};
 use provost_domain::{Change, Counters, LogEntry};
 
@@ -20,9 +20,6 @@ use provost_domain::{Change, Counters, LogEntry};
 const BITE: i64 = 2_000;
 /// The highest number of events read along with them. If the entries have more, the rest costs a round trip.
 const EVENTS_BITE: i64 = 2_000;
-
-/// The number of the log's last entry.
-const END: &str = "select n from provost.repo where id = $1";
 
 /// Entries whose links hold, and the ends of log and journal with them.
 type Opened = (Vec<LogEntry>, (Head, JournalHead));
@@ -44,12 +41,8 @@ impl PostgresStore {
         let end = row.state.entry;
         let was = self.written.head.seq;
         let went_back = || StoreError::WentBack { was, is: row.state.head.seq };
-        if end.n < head.n || (end.n == head.n && end.mac != head.mac) {
-            // Where the log has not gone back, the row is an earlier one.
-            return match self.keeps_entry(head)? {
-                true => Ok((Behind::TooFar, Written::default())),
-                false => Err(went_back()),
-            };
+        if is_before(end, head) {
+            return Err(went_back());
         }
         // A row from before the last pruning or indexing has a seal, too.
         let ours = &self.written;
@@ -156,15 +149,18 @@ impl PostgresStore {
         } else if let Some(last) = last {
             if journal.seq == self.written.head.seq {
                 let read = read.iter().map(load::event).collect::<Result<Vec<_>, _>>()?;
-                if bytes_of(&read) >= POSTGRES_TURN_BYTES_MAX {
+                if self.turn.is_some() && bytes_of(&read) >= POSTGRES_TURN_BYTES_MAX {
                     // A second query would read the same.
                     return Ok(None);
                 }
             }
-            let step =
-                bounds::events(self.repo, (int(journal.seq.0)?, int(last.0)?), Page::of_turn(i64::MAX));
+            let (page, most) = match self.turn {
+                Some(_) => (Page::of_turn(i64::MAX), POSTGRES_TURN_BYTES_MAX),
+                None => (Page::of(i64::MAX), POSTGRES_PAGE_BYTES_MAX),
+            };
+            let step = bounds::events(self.repo, (int(journal.seq.0)?, int(last.0)?), page);
             events = self.session.rows(step)?.iter().map(load::event).collect::<Result<Vec<_>, _>>()?;
-            if (events.len() as u64) < needed && bytes_of(&events) >= POSTGRES_TURN_BYTES_MAX {
+            if (events.len() as u64) < needed && bytes_of(&events) >= most {
                 return Ok(None);
             }
         }
@@ -229,9 +225,12 @@ impl PostgresStore {
         Ok(self.link_of_entry(head.n)?.is_none_or(|mac| mac == head.mac))
     }
 
-    /// Checks whether the log still keeps exactly this entry.
-    fn keeps_entry(&mut self, head: Head) -> Result<bool, StoreError> {
-        Ok(self.link_of_entry(head.n)? == Some(head.mac))
+    /// Checks whether the row is an earlier one, with its seal: the log has not gone back, and still has the entry up to which this daemon has read.
+    ///
+    /// # Errors
+    /// If the database does not answer.
+    pub(super) fn is_from_before(&mut self, head: Head, row: &RepoRow) -> Result<bool, StoreError> {
+        Ok(is_before(row.state.entry, head) && self.link_of_entry(head.n)? == Some(head.mac))
     }
 
     fn link_of_entry(&mut self, n: EntryNo) -> Result<Option<Digest>, StoreError> {
@@ -241,7 +240,22 @@ impl PostgresStore {
         mac.map(|mac| bounds::in_row("entry", n, || mac_of(&mac))).transpose()
     }
 
-    /// Returns the entries that others have committed after `head`, without the turn. One statement reads the
+    /// Checks whether a host that is not known as a full one has written an entry after `head`: what it decides is judged when the entry is folded,
+    /// and the rows do not say who has written them.
+    ///
+    /// # Errors
+    /// If the database does not answer.
+    pub(super) fn is_followed_by_work(&mut self, head: Head) -> Result<bool, StoreError> {
+        let full = self.keys.known.hosts.iter().filter(|it| it.role.is_full());
+        let full: Vec<String> = full.map(|it| it.host.to_string()).collect();
+        let sql =
+            "select 1 from provost.entry where repo = $1 and n > $2 and host <> all($3::text[]) limit 1";
+        let step = Step::new(sql).with(self.repo).with(int(head.n.0)?).with(full);
+        self.connect()?;
+        Ok(!self.session.rows(step)?.is_empty())
+    }
+
+    /// Returns entries that others have committed after `head`, the first ones if there are many, without the turn. One statement reads the
     /// entries, which become visible in their order.
     ///
     /// # Errors
@@ -254,14 +268,16 @@ impl PostgresStore {
         self.connect()?;
         let entries = self.entries_step(head)?;
         // The events are read after the entries, so they include all that these name.
-        let mut answers =
-            self.session.ask(&[entries, self.events_step()?, Step::new(END).with(self.repo)])?;
+        let row = Step::new(REPO_ROW).with(self.repo);
+        let mut answers = self.session.ask(&[entries, self.events_step()?, row])?;
         let mut next = || answers.pop().unwrap_or_default();
-        let (end, events, lines) = (next(), next(), next());
-        let Some(first) = lines.first() else { return Ok(Behind::Nothing) };
-        let end: i64 = end.first().map(|it| it.try_get(0)).transpose().map_err(unreadable)?.unwrap_or(0);
+        let (row, events, lines) = (next(), next(), next());
+        let (Some(first), Some(last), Some(row)) = (lines.first(), lines.last(), row.first()) else {
+            return Ok(Behind::Nothing);
+        };
         // The row is read last, so it has the entries that were committed. One behind it was added by a login, and the next turn refuses it.
-        if lines.last().map(entry::read).transpose()?.is_some_and(|it| it.n.0 > end.unsigned_abs()) {
+        let row = RepoRow::read(row)?;
+        if row.is_sealed(&self.key) && entry::read(last)?.n > row.state.entry.n {
             return Ok(Behind::Nothing);
         }
         if entry::read(first)?.n != head.n.next() {
@@ -275,6 +291,11 @@ impl PostgresStore {
         (self.written.entry, self.written.head) = (end, journal);
         Ok(Behind::Entries(entries))
     }
+}
+
+/// Checks whether an end of the log is none that comes after this one.
+fn is_before(end: Head, head: Head) -> bool {
+    end.n < head.n || (end.n == head.n && end.mac != head.mac)
 }
 
 /// Returns how many tasks these entries have finished: each has a place of its own.
@@ -294,7 +315,7 @@ pub(super) fn has_skipped(now: &Counters, counted: &Counters) -> bool {
 }
 
 /// Refuses numbers that are further ahead than hosts skip, as a host could seal them that has turned.
-fn must_be_in_reach(end: EntryNo, now: &Counters, counted: &Counters) -> Result<(), StoreError> {
+pub(super) fn must_be_in_reach(end: EntryNo, now: &Counters, counted: &Counters) -> Result<(), StoreError> {
     let is_beyond = |(now, counted): (&u64, u64)| *now > counted.saturating_add(NUMBERS_SKIPPED_AT_ONCE_MAX);
     if !numbers(now).iter().zip(numbers(counted)).any(is_beyond) {
         return Ok(());

@@ -129,9 +129,9 @@ fn held(what: Site<'_>) -> Result<Held, StoreError> {
         let checkpoint = checkpoints.iter().rfind(|it| key.is_sealed(it));
         let session = &mut session;
         let sources = Sources { session, repo, key: &key, marks: &known, journal: &kept, checkpoint };
-        let (row, end) = sources.remake(&row, &place, Counters::default())?;
-        last = Some(end);
-        row
+        let remade = sources.remake(&row, &place, Counters::default())?;
+        last = Some(remade.last);
+        remade.row
     };
     if kept.seq != row.state.head.seq {
         return Err(StoreError::EndMissing { head: kept.seq });

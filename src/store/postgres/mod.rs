@@ -315,6 +315,10 @@ impl Store for PostgresStore {
         self.remember_hosts();
     }
 
+    fn has_to_judge(&mut self, head: Head) -> Result<bool, StoreError> {
+        self.is_followed_by_work(head)
+    }
+
     fn catch_up(&mut self, head: Head) -> Result<Behind, StoreError> {
         self.behind_now(head)
     }

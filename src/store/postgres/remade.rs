@@ -8,6 +8,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use tokio_postgres::Row;
 
+use super::behind::must_be_in_reach;
 use super::bounds::{self, Page, in_row};
 use super::repo_row::{self, RepoRow};
 use super::session::{Place, Session, Step};
@@ -99,6 +100,15 @@ pub(super) struct Sources<'a> {
 }
 
 impl Sources<'_> {
+    /// Returns the highest numbers that are known to have been given, up to the end of the log; `known` is what the daemon knows of.
+    fn given(&mut self, end: Head, known: Counters) -> Result<Counters, StoreError> {
+        let mut all = vec![known];
+        all.extend(self.checkpoint.map(|it| parse::<Counters>(&it.counters)).transpose()?);
+        all.extend(self.marks.all().map(|it| it.counters));
+        all.extend(self.counted(end)?);
+        Ok(Counters { event: self.journal.seq, ..highest_of(&all) })
+    }
+
     /// Works the row out, for a database at `place`, where the daemon knows of these numbers. Of the row as it was read, the format, the version
     /// of the tables and the clock remain.
     ///
@@ -109,15 +119,12 @@ impl Sources<'_> {
         was: &RepoRow,
         place: &Place,
         known: Counters,
-    ) -> Result<(RepoRow, LastEntry), StoreError> {
+    ) -> Result<Remade, StoreError> {
         let (repo, seq) = (self.repo, self.journal.seq);
         let last = LastEntry::of(self.session, repo, seq)?;
-        let mut all = vec![known];
-        all.extend(self.checkpoint.map(|it| parse::<Counters>(&it.counters)).transpose()?);
-        all.extend(self.marks.all().map(|it| it.counters));
-        all.extend(self.counted(last.entry)?);
-        let highest = highest_of(&all);
-        let next = if highest == Counters::default() { highest } else { above(&highest) };
+        let given = self.given(last.entry, known)?;
+        let is_empty = last.entry == Head::default() && seq == EventSeq::default();
+        let next = if is_empty { given } else { above(&given) };
         let told = self.session.rows(Step::new(TOLD).with(repo).with(int(seq.0)?))?;
         let told = told.first().ok_or_else(|| StoreError::damaged("the tables have no answer"))?;
         let state = Written {
@@ -126,18 +133,19 @@ impl Sources<'_> {
             own_n: 0,
             pruned_to: self.checkpoint.map(|it| it.pruned_to).unwrap_or_default(),
             checkpoint: self.checkpoint.map(|it| it.head.seq).unwrap_or_default(),
-            counters: Counters { event: seq, ..next },
+            counters: next,
             finished: told.try_get(0).map_err(unreadable)?,
             indexed_to: EventSeq(nat(told.try_get(1).map_err(unreadable)?)?),
         };
         let at = load::event_time(self.session, repo, seq)?;
-        Ok((was.with(state, at, place.clone()), last))
+        Ok(Remade { row: was.with(state, at, place.clone()), last, given })
     }
 
     /// Returns the numbers that the newest entries tell: of those from which an unbroken chain leads to the last one, whose signature is checked.
     fn counted(&mut self, last: Head) -> Result<Vec<Counters>, StoreError> {
         let mut n = last.n.0.saturating_sub(ENTRIES_COUNTED);
-        let (mut before, mut found): (Option<Head>, Vec<Counters>) = (None, Vec::new());
+        let first = Some(Head::default()).filter(|it| it.n.0 == n);
+        let (mut before, mut found): (Option<Head>, Vec<Counters>) = (first, Vec::new());
         loop {
             let rows =
                 self.session.rows(bounds::entries(self.repo, int(n)?, Page::of(int(ENTRIES_COUNTED)?)))?;
@@ -180,8 +188,17 @@ pub(super) fn above(known: &Counters) -> Counters {
     next
 }
 
+/// A row that was worked out.
+pub(super) struct Remade {
+    pub(super) row: RepoRow,
+    /// The end of the log that it has.
+    pub(super) last: LastEntry,
+    /// The highest numbers that are known to have been given. The row has higher ones, above which the next turn goes on with an entry that tells it.
+    pub(super) given: Counters,
+}
+
 impl PostgresStore {
-    /// Checks whether a host has sealed the row, and the log has no later entry.
+    /// Checks whether a host has sealed the row, and the log ends with its end: with an entry, or after an accepted loss with a signature.
     ///
     /// # Errors
     /// If the database does not answer, or a row cannot be read.
@@ -189,8 +206,28 @@ impl PostgresStore {
         if !row.is_sealed(&self.key) {
             return Ok(false);
         }
-        let last = self.last_entry()?;
-        Ok(last.is_none_or(|last| last.n < row.state.entry.n || last == row.state.entry))
+        let last = LastEntry::of(&mut self.session, self.repo, row.state.head.seq)?.entry;
+        Ok(last == row.state.entry || self.last_entry()? == Some(row.state.entry))
+    }
+
+    /// Refuses numbers of a sealed row that are further ahead than hosts skip.
+    ///
+    /// # Errors
+    /// [`StoreError::BrokenLog`] with the end of the log.
+    pub(super) fn must_have_numbers_in_reach(
+        &mut self,
+        row: &RepoRow,
+        journal: &JournalHead,
+        checkpoint: Option<&Checkpoint>,
+    ) -> Result<(), StoreError> {
+        let (end, known) = (row.state.entry, self.known_numbers());
+        let Self { session, key, known: marks, repo, .. } = self;
+        let given = Sources { session, repo: *repo, key, marks, journal, checkpoint }.given(end, known)?;
+        must_be_in_reach(end.n, &row.state.counters, &given)
+    }
+
+    fn known_numbers(&self) -> Counters {
+        if self.stage == Stage::Running { self.written.counters } else { Counters::default() }
     }
 
     /// Checks whether this is the end of the log, as far as the log has entries.
@@ -206,7 +243,7 @@ impl PostgresStore {
         Ok(rows.first().map(|it| LastEntry::read("entry", it)).transpose()?.map(|it| it.entry))
     }
 
-    /// Works the row out, and returns it with the end of the log that it has.
+    /// Works the row out.
     ///
     /// # Errors
     /// If the database does not answer, or a row cannot be read.
@@ -215,8 +252,8 @@ impl PostgresStore {
         row: &RepoRow,
         (journal, checkpoint): (&JournalHead, Option<&Checkpoint>),
         place: &Place,
-    ) -> Result<(RepoRow, LastEntry), StoreError> {
-        let known = if self.stage == Stage::Running { self.written.counters } else { Counters::default() };
+    ) -> Result<Remade, StoreError> {
+        let known = self.known_numbers();
         let Self { session, key, known: marks, repo, .. } = self;
         Sources { session, repo: *repo, key, marks, journal, checkpoint }.remake(row, place, known)
     }
@@ -225,12 +262,8 @@ impl PostgresStore {
     ///
     /// # Errors
     /// [`StoreError::BrokenLog`] if its end of the log is not signed, or is behind what this daemon has checked before.
-    pub(super) fn take_remade(
-        &mut self,
-        last: &LastEntry,
-        row: &RepoRow,
-        since: At,
-    ) -> Result<(), StoreError> {
+    pub(super) fn take_remade(&mut self, remade: &Remade, since: At) -> Result<(), StoreError> {
+        let Remade { row, last, .. } = remade;
         let Self { keys, session, key, repo, .. } = self;
         last.must_be_signed((session, *repo, key), keys, &row.state.head)?;
         let end = row.state.entry.n;

@@ -25,7 +25,7 @@ create or replace function provost.cut_log(of_repo int, before bigint, most bigi
                 select n from provost.entry where repo = of_repo
                 and at < least(before, (extract(epoch from clock_timestamp()) * 1000)::bigint - 600000)
                 and n < (select min(head) from provost.host where repo = of_repo and state in ('live', 'draining'))
-                and n <= (select max(n) - 256 from provost.entry where repo = of_repo)
+                and n <= (select n from provost.entry where repo = of_repo order by n desc offset 256 limit 1)
                 order by n limit most
             ) returning n
         ), moved as (

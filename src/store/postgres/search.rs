@@ -202,7 +202,9 @@ impl Portion {
 /// # Errors
 /// If the database does not answer, or a row cannot be read.
 pub(super) fn search(session: &mut Session, repo: i32, query: &SearchQuery) -> Result<Found, StoreError> {
-    let rows = session.rows(Step::new("select searched_to from provost.repo where id = $1").with(repo))?;
+    let rows = session.rows(
+        Step::new("select greatest(0, least(searched_to, event)) from provost.repo where id = $1").with(repo),
+    )?;
     let to: i64 = rows.first().map(|it| it.try_get(0)).transpose().map_err(unreadable)?.unwrap_or(0);
     let mut found = Found { indexed_to: EventSeq(nat(to)?), ..Found::default() };
     if query.takes(HitKind::Task) && query.before.is_none() {

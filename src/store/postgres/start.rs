@@ -102,15 +102,17 @@ impl PostgresStore {
         }
         let sealed_at = is_true.then_some(row.state.checkpoint);
         let (head, last) = load::tail(&mut self.session, self.repo, &self.key, sealed_at)?;
-        let (row, remade) = if is_true && !is_earlier(&row.state.head, &head) {
-            (row, None)
+        let mut remade = None;
+        if is_true && !is_earlier(&row.state.head, &head) {
+            self.must_have_numbers_in_reach(&row, &head, last.as_ref())?;
         } else {
-            let (row, remade) = self.remade(&row, (&head, last.as_ref()), place)?;
+            let it = self.remade(&row, (&head, last.as_ref()), place)?;
             if !is_true {
-                self.take_part(&row.state)?;
+                self.take_part(&it.row.state)?;
             }
-            (row, Some(remade))
-        };
+            remade = Some(it);
+        }
+        let row = remade.as_ref().map_or(&row, |it| &it.row);
         let (end, counters) = (row.state.entry.n, row.state.counters);
         if head != row.state.head || counters.event != head.seq {
             return Err(StoreError::EndMissing { head: head.seq });
@@ -118,7 +120,7 @@ impl PostgresStore {
         if let Some(last) = &last {
             must_have_grown(codec::parse(&last.counters)?, counters)?;
         }
-        self.must_have_reached(&row, &head)?;
+        self.must_have_reached(row, &head)?;
         let since = self.check_signatures(end, &head)?;
         self.must_know_all_changes(end, since)?;
         let pruned_to = last.as_ref().map(|it| it.pruned_to).unwrap_or_default();
@@ -126,13 +128,14 @@ impl PostgresStore {
         let may_miss = is_start || self.has_slept_at(row.clock);
         self.must_have_texts(since, if may_miss { pruned_to } else { EventSeq::default() })?;
         let mut written = Written { own_n: self.own_entries()?, pruned_to, ..row.state.clone() };
-        if let Some(remade) = remade {
-            self.take_remade(&remade, &row, since)?;
+        if let Some(remade) = &remade {
+            self.take_remade(remade, since)?;
+            written.counters = remade.given;
         } else if row.place != *place {
             if counters != Counters::default() {
                 written.counters = counters.skipped(NUMBERS_SKIPPED);
             }
-            self.note_place(place, &written, &row)?;
+            self.note_place(place, &written, row)?;
         }
         let (state, mut owed) = load::live(&mut self.session, self.repo, settings, written.counters)?;
         owed.retain(|it| it.by.host == self.host());

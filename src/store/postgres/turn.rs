@@ -96,7 +96,8 @@ impl PostgresStore {
         let row =
             RepoRow::read(row.first().ok_or_else(|| StoreError::damaged("the repository's row is gone"))?)?;
         let format = must_be_readable(&row)?;
-        let (is_sealed, ends) = (row.is_sealed(&self.key), row.ends);
+        let is_sealed = row.is_sealed(&self.key) && !self.is_from_before(head, &row)?;
+        let ends = row.ends;
         let now = if is_sealed { row.now() } else { row.clock };
         let place_was = row.place.clone();
         self.turn = Some(Turn { now, format, place: place_was, ends, is_sealed, ..Turn::default() });
@@ -195,7 +196,8 @@ impl PostgresStore {
             let begun = self.take_turn(self.written.entry)?;
             let is_behind = self.turn.as_ref().is_none_or(|it| it.at.entry != self.written.entry);
             let is_unsealed = self.turn.as_ref().is_none_or(|it| !it.is_sealed);
-            if is_behind || is_unsealed || matches!(begun.behind, Behind::TooFar) {
+            let is_too_far = matches!(begun.behind, Behind::TooFar);
+            if is_behind || is_unsealed || is_too_far || begun.skipped.is_some() {
                 // The batch was decided without what others have committed meanwhile.
                 self.roll_back();
                 return Err(StoreError::NotRunning.into());

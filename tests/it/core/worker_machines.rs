@@ -15,6 +15,7 @@ use provost::domain::{
 };
 use serde_json::{Value, json};
 
+use super::daemons_of_hosts::signal;
 use super::tasks_of_hosts::{ask, is, task, until};
 use crate::support::commands::said;
 use crate::support::forger::{self, Forger, Own, own, recorded};
@@ -412,6 +413,32 @@ fn is_refused(a: &World, daemon: &mut Daemon, (of_w, forger): (&Own, &Forger<'_>
     forger.take_out(&before);
     forger::forget(a);
     *daemon = a.start();
+}
+
+#[test]
+fn what_is_hidden_behind_more_entries_than_a_turn_reads_is_judged_all_the_same() {
+    let (machines, works, mut daemons) = with_work_machine(1);
+    let a = &machines.all[0];
+    daemons.pop().expect("the work machine's").kill();
+    until("it is buried", || machines.sql("select count(*) from provost.host where state = 'down'") == "1");
+    let (of_w, forger) = (own(&works), Forger::with_key_of(&machines, &works));
+    for unseals in [false, true] {
+        signal(&daemons[0], "-STOP");
+        let before = forger.write_many(&of_w, 2_100, vec![minted()]);
+        if unseals {
+            machines.sql("update provost.repo set n = 0, seal = sha256('x')");
+        }
+        signal(&daemons[0], "-CONT");
+        let broken = format!("broken at entry {}", before.n + 2_101);
+        let line = until_some("it is refused", || {
+            a.log().lines().find(|it| it.contains(&broken)).map(str::to_owned)
+        });
+        assert!(line.contains("joined to work alone") && line.contains("changes tokens"), "{line}");
+        daemons[0].kill();
+        forger.take_out(&before);
+        forger::forget(a);
+        daemons[0] = a.start();
+    }
 }
 
 #[test]

@@ -271,6 +271,44 @@ impl<'a> Forger<'a> {
         before
     }
 
+    /// Writes so many entries without a change, and then one with these changes and no event: all of them signed by this host, while no daemon
+    /// looks. Returns what was before.
+    pub(crate) fn write_many(&self, by: &Own, count: u64, changes: Vec<Change>) -> Before {
+        let before = self.at_rest();
+        let daemon = DaemonId { host: by.host, incarnation: 1 };
+        let mut head = Head { n: EntryNo(before.n), mac: before.mac };
+        let (mut rows, none, mut last) = (Vec::new(), Outbox::default(), Outbox::default());
+        last.changes = changes;
+        for n in 1..=count + 1 {
+            let (batch, own_n) = (if n <= count { &none } else { &last }, 900_000 + before.n + n);
+            let entry = self
+                .key
+                .entry(&head, (daemon, own_n), (Timestamp(1), ENTRY_FORMAT), batch)
+                .expect("an entry");
+            head = entry.head();
+            let text = to_sign(&self.print, (head.n.0, &head.mac), (before.event.seq.0, &before.event.mac));
+            rows.push(format!(
+                "({}, {own_n}, '{}', '\\x{}'::bytea, '\\x{}'::bytea)",
+                head.n.0,
+                entry.body.replace('\'', "''"),
+                head.mac,
+                hex(by.pair.sign(&text).as_ref()),
+            ));
+        }
+        // A statement is an argument of a command, whose length is limited.
+        for rows in rows.chunks(200) {
+            self.sql(&format!(
+                "insert into provost.entry (repo, n, host, inc, own_n, at, format, body, mac, sig)
+                     select repo.id, it.n, '{}', 1, it.own_n, 1, 1, it.body, it.mac, it.sig
+                     from provost.repo, (values {}) as it (n, own_n, body, mac, sig)",
+                by.host,
+                rows.join(", "),
+            ));
+        }
+        self.sql(&self.moves(&before, (head.n.0, head.mac), (before.event.seq.0, before.event.mac)));
+        before
+    }
+
     /// The statement that says under the journal's seal that all events up to this one were pruned.
     pub(crate) fn pruned(&self, end: &Anchor) -> String {
         let (seq, counters) = (end.seq.0, self.before().counters);

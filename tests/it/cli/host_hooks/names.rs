@@ -2,6 +2,7 @@
 
 use std::io::{Read as _, Write as _};
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -274,6 +275,13 @@ fn waiting(world: &World) -> usize {
 }
 
 fn asking(world: &World) -> std::process::Child {
+    let child = begun(world);
+    eventually("the question", || waiting(world) == 1);
+    child
+}
+
+/// A hook that is about to ask.
+fn begun(world: &World) -> std::process::Child {
     let like = world.command(&[]);
     let told = world.path("asked.json");
     std::fs::write(&told, recorded(world, "claude/permission_request").to_string()).unwrap();
@@ -284,9 +292,7 @@ fn asking(world: &World) -> std::process::Child {
         .current_dir(world.repo())
         .env_clear();
     hook.envs(like.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    let child = hook.spawn().unwrap();
-    eventually("the question", || waiting(world) == 1);
-    child
+    hook.spawn().unwrap()
 }
 
 #[test]
@@ -299,6 +305,20 @@ fn a_killed_permission_hook_takes_its_question_with_it() {
     eventually("its question is gone", || waiting(&world) == 0);
     let log = world.command(&["log", "--json"]).output().unwrap();
     assert!(String::from_utf8(log.stdout).unwrap().contains("permission_withdrawn"));
+}
+
+#[test]
+fn a_hook_that_is_killed_while_it_asks_leaves_no_question_behind() {
+    let world = world("claude");
+    let _daemon = world.start();
+    for n in 0..60 {
+        let mut hook = begun(&world);
+        // tidy: sleeps because the place at which the hook is killed is to be another one each time
+        std::thread::sleep(Duration::from_millis(n * 2));
+        hook.kill().unwrap();
+        hook.wait().unwrap();
+    }
+    eventually("no question is left", || waiting(&world) == 0);
 }
 
 #[test]
