@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::{Server, command_of, finish, recorded, start, world};
 use crate::support::loopback_client::Http;
+use crate::support::waits::within;
 use crate::support::{World, eventually};
 
 const SESSION: &str = "5f0c9b1e-7a52-4c1d-9d0e-2b64a1f3c001";
@@ -313,8 +314,9 @@ fn a_hook_that_is_killed_while_it_asks_leaves_no_question_behind() {
     let _daemon = world.start();
     for n in 0..60 {
         let mut hook = begun(&world);
-        // tidy: sleeps because the place at which the hook is killed is to be another one each time
-        std::thread::sleep(Duration::from_millis(n * 2));
+        // Each is killed at another place.
+        let has_ended = within(Duration::from_millis(n * 2), || hook.try_wait().unwrap().is_some());
+        assert!(!has_ended, "it waits for a person");
         hook.kill().unwrap();
         hook.wait().unwrap();
     }
