@@ -29,7 +29,7 @@ pub struct Begun {
     /// Whether the server writes another history than at the last commit, as after a failover. Numbers may have
     /// been lost with the first history, so this turn skips some.
     pub moved: bool,
-    /// Numbers that were skipped, of which no entry tells: this turn goes on above them.
+    /// The numbers up to which another daemon has skipped without an entry. This turn goes on above them.
     pub skipped: Option<Counters>,
 }
 

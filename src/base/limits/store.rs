@@ -16,6 +16,10 @@ pub const CHECKPOINT_EVENTS_MAX: u64 = 8_000;
 /// Checkpoints of a shared store that a load reads at a time, newest first, if the first one has no seal of a host.
 pub const CHECKPOINTS_LOOKED_AT: i64 = 10_000;
 
+/// The highest number of starts, of a host's entries and of a finished task that counts in a shared store. Each login can write such a number, and
+/// the next one has to fit its column.
+pub const POSTGRES_NUMBER_MAX: i64 = i64::MAX / 2;
+
 /// The newest entries of the shared log in which a load looks for numbers that were given, if the repository's row does not say them.
 pub const ENTRIES_COUNTED: u64 = 2_000;
 

@@ -14,7 +14,7 @@ use super::remembered::Remembered;
 use super::repo_row::{self, REPO_ROW, RepoRow};
 use super::session::{Place, Session, Step};
 use super::signing::HostKeys;
-use super::start::{NUMBER_MAX, is_earlier, must_be_readable};
+use super::start::{is_earlier, must_be_readable};
 use super::{Written, must_have_no_other, unreadable, write};
 use crate::codec::{int, parse};
 use crate::database::{Loss, Site};
@@ -23,7 +23,7 @@ use crate::journal::{Checkpoint, Gap, Key, LOSS_ACCEPTED, Walk};
 use crate::marks::{self, As, FoundMarks, Marks};
 use crate::sqlite::{Settled, highest_of, settled};
 use crate::{Anchor, Head, JournalHead, StoreError};
-use provost_base::limits::NUMBERS_SKIPPED;
+use provost_base::limits::{NUMBERS_SKIPPED, POSTGRES_NUMBER_MAX};
 use provost_base::{EventSeq, Json, Timestamp};
 use provost_domain::{Counters, Effect, Event, EventKind, provost};
 
@@ -274,7 +274,7 @@ impl Held {
             Step::new("update provost.host set inc = least(inc, $3) + $2 where repo = $1")
                 .with(repo)
                 .with(int(NUMBERS_SKIPPED)?)
-                .with(NUMBER_MAX),
+                .with(POSTGRES_NUMBER_MAX),
         );
         self.session.ask(&steps)?;
         self.session.ask(&[Step::new("commit")]).map(drop)

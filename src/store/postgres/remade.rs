@@ -20,7 +20,7 @@ use crate::journal::{Checkpoint, Key};
 use crate::marks::FoundMarks;
 use crate::sqlite::highest_of;
 use crate::{Head, JournalHead, StoreError};
-use provost_base::limits::{ENTRIES_COUNTED, NUMBERS_SKIPPED};
+use provost_base::limits::{ENTRIES_COUNTED, NUMBERS_SKIPPED, POSTGRES_NUMBER_MAX};
 use provost_base::{ApplyId, EntryNo, EventSeq, HostId, Ticket};
 use provost_domain::Counters;
 
@@ -28,9 +28,9 @@ use provost_domain::Counters;
 const LAST_ENTRY: &str = "select n, left(host, 64), substr(mac, 1, 33), substr(sig, 1, 65) from provost.entry where repo = $1 order by n desc limit 1";
 const LAST_SIGNED: &str = "select n, left(host, 64), substr(mac, 1, 33), substr(sig, 1, 65) from provost.signature where repo = $1 and event = $2 and event > 0";
 
-/// The places given to finished tasks and the events in the index, of which each login can write rows: the next number has to fit its column.
+/// The highest place of a finished task, and the last event in the index. Each login can write both, so numbers above `$3` do not count.
 const TOLD: &str = "select
-    coalesce((select finished_seq from provost.task where repo = $1 and not live and finished_seq between 0 and 4611686018427387904
+    coalesce((select finished_seq from provost.task where repo = $1 and not live and finished_seq between 0 and $3::bigint
         order by finished_seq desc limit 1), 0),
     coalesce((select seq from provost.search_event where repo = $1 and seq between 0 and $2 order by seq desc limit 1), 0)";
 
@@ -125,7 +125,8 @@ impl Sources<'_> {
         let given = self.given(last.entry, known)?;
         let is_empty = last.entry == Head::default() && seq == EventSeq::default();
         let next = if is_empty { given } else { above(&given) };
-        let told = self.session.rows(Step::new(TOLD).with(repo).with(int(seq.0)?))?;
+        let told =
+            self.session.rows(Step::new(TOLD).with(repo).with(int(seq.0)?).with(POSTGRES_NUMBER_MAX))?;
         let told = told.first().ok_or_else(|| StoreError::damaged("the tables have no answer"))?;
         let state = Written {
             entry: last.entry,

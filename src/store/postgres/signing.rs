@@ -74,7 +74,7 @@ struct Signed {
 type Claim<'a> = (HostId, At, Vec<u8>, Option<&'a [u8]>);
 
 impl Signed {
-    /// Reads the columns of [`SIGNED`], the first of which is the column `from`.
+    /// Reads the columns of [`SIGNED`]. They begin at the column `from`.
     fn read(row: &Row, from: usize) -> Result<Self, StoreError> {
         let event: i64 = row.try_get(from).map_err(unreadable)?;
         in_row("signature", event, || Self::columns(row, from))

@@ -17,7 +17,7 @@ use crate::journal::Key;
 use crate::marks::As;
 use crate::sqlite::must_have_grown;
 use crate::{ENTRY_FORMAT, ENTRY_FORMAT_OLDEST, HostState, JournalHead, Loaded, StoreError, codec, files};
-use provost_base::limits::{HOSTS_MAX, LONG_STATEMENT_MS_MAX, NUMBERS_SKIPPED};
+use provost_base::limits::{HOSTS_MAX, LONG_STATEMENT_MS_MAX, NUMBERS_SKIPPED, POSTGRES_NUMBER_MAX};
 use provost_base::{Digest, EventSeq, Timestamp};
 use provost_domain::{Counters, Settings};
 
@@ -271,14 +271,14 @@ impl PostgresStore {
             .with(env!("CARGO_PKG_VERSION"))
             .with(i32::try_from(ENTRY_FORMAT_OLDEST).map_err(StoreError::damaged)?)
             .with(i32::try_from(ENTRY_FORMAT).map_err(StoreError::damaged)?)
-            .with(NUMBER_MAX);
+            .with(POSTGRES_NUMBER_MAX);
         let mut answers = self.session.ask(&[before, now])?;
         let (now, before) = (answers.pop().unwrap_or_default(), answers.pop().unwrap_or_default());
         self.clean = before.first().map(|it| it.try_get(0)).transpose().map_err(unreadable)?.unwrap_or(true);
         let row = now.first().ok_or_else(|| StoreError::damaged("the host's row is not there"))?;
         self.incarnation = in_row("host", self.host(), || {
             let it: i64 = row.try_get(0).map_err(unreadable)?;
-            let is_given = (1..=NUMBER_MAX).contains(&it);
+            let is_given = (1..=POSTGRES_NUMBER_MAX).contains(&it);
             if is_given {
                 nat(it)
             } else {
@@ -346,7 +346,7 @@ impl PostgresStore {
     fn own_entries(&mut self) -> Result<u64, StoreError> {
         let sql = "select coalesce(max(own_n), 0) from provost.entry where repo = $1 and host = $2 and inc = $3 and own_n between 0 and $4";
         let step = Step::new(sql).with(self.repo).with(self.host().to_string()).with(int(self.incarnation)?);
-        let rows = self.session.rows(step.with(NUMBER_MAX))?;
+        let rows = self.session.rows(step.with(POSTGRES_NUMBER_MAX))?;
         nat(rows.first().map(|it| it.try_get(0)).transpose().map_err(unreadable)?.unwrap_or(0))
     }
 
@@ -387,9 +387,6 @@ pub(super) fn must_be_readable(row: &RepoRow) -> Result<u32, StoreError> {
         Err(StoreError::NewerFormat { found, known: ENTRY_FORMAT })
     }
 }
-
-/// The highest number of starts or of entries that counts: each login can write such a number, and the next one has to fit the column.
-pub(super) const NUMBER_MAX: i64 = i64::MAX / 2;
 
 /// Checks whether an end of the journal in a row is one from before the journal's true end.
 pub(super) fn is_earlier(told: &JournalHead, end: &JournalHead) -> bool {
