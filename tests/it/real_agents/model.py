@@ -199,7 +199,8 @@ class Model(BaseHTTPRequestHandler):
                 self.note(method="wait")
                 while not os.path.exists(rest):
                     time.sleep(0.05)
-            chosen = call(order, rest, tools, folder_of(body))
+            else:
+                chosen = call(order, rest, tools, folder_of(body))
         self.note(method="POST", tools=len(tools), model=body.get("model"), called=chosen and chosen[0], results=results,
                   claimed=bool(tools), names=tools, prompts=len(asked),
                   told=[text for kind, text in done if kind == "user"][-1:], news=raw.count(b"Provost: your inbox has"))

@@ -54,9 +54,18 @@ fn news(model: &Model) -> (Vec<u64>, Vec<u64>) {
 fn a_message_reaches_a_subagent_of_the_real_claude_code_whose_turn_ends_and_its_session_once() {
     let (world, _daemon, model) = hooked();
     let go = world.path("go");
-    let goal = format!("Do this: [[subagent Look around. ((wait {}))]]", go.display());
+    let goal = format!(
+        "Do this: [[write held.rs fn held() {{}}]] [[subagent Look around. ((wait {}))]]",
+        go.display()
+    );
     let claude = claude(&world, &model, &goal);
     until_some("its subagent asks", || model.heard().iter().any(|it| it["method"] == "wait").then_some(()));
+    // A message that came before would be told to the session at the end of its own turn, and to no subagent.
+    let marks = || {
+        let here = fs::read_dir(world.path("run/provost")).ok()?.next()?.ok()?;
+        fs::read_dir(here.path().join("ended")).ok()?.next()
+    };
+    until_some("its own turn has ended", marks);
     // By this name Claude Code 2.1.330 has its subagents; earlier ones had another one.
     let called = |name: &str| model.heard().iter().any(|it| it["called"] == name);
     assert!(called("Agent") || called("Task"), "{:#?}", model.heard());
