@@ -110,11 +110,8 @@ pub fn run(mut start: Start) -> Result<()> {
         runtime.shutdown_timeout(GRACE);
         outcome
     });
-    // A host that was taken for dead while it was suspended joins again, as if a person had started it.
-    let begins_again =
-        |err: &anyhow::Error| err.downcast_ref::<engine::Lost>().is_some_and(|it| it.begins_again);
     let outcome = match outcome {
-        Err(err) if begins_again(&err) => Err(again::begin(err)),
+        Err(err) if again::is_due(&err) => Err(again::begin(err)),
         outcome => outcome,
     };
     if let Err(err) = &outcome {
@@ -224,7 +221,12 @@ async fn serve(start: Start, prepared: Prepared, ready: &mut Ready) -> Result<()
     // Before any door is open: a client that was answered may send a signal, which would kill us.
     let mut signals = Signals::catch()?;
     let (orders, mut inbox) = mpsc::channel(16);
-    let (mut daemon, own, mut started, mut hands) = assemble(start, &prepared, &config, orders).await?;
+    let supervisor = Supervisor::of(&start);
+    let (mut daemon, own, mut started, mut hands) =
+        match assemble(start, &prepared, &config, (orders, supervisor)).await {
+            Ok(parts) => parts,
+            Err(err) => return again::after(err, supervisor, &mut signals).await,
+        };
     // The record is written before any door is open, so that a client that finds one door finds the others.
     let _sockets = sockets::Record::keep(&daemon.start.places)
         .context("it cannot be written into the state folder where the sockets are")?;
@@ -302,7 +304,7 @@ async fn assemble(
     start: Start,
     prepared: &Prepared,
     config: &Config,
-    orders: mpsc::Sender<Ordered>,
+    (orders, supervisor): (mpsc::Sender<Ordered>, Supervisor),
 ) -> Result<(Daemon, Own, Running, EffectRunner)> {
     let places = &start.places;
     let (store, words) = wiring::store(places, config)?;
@@ -350,7 +352,6 @@ async fn assemble(
     let ground = (open_root()?, watcher.clone(), doors_of_workers(&start, prepared, &devit)?);
     let hands = start_hands(&start, prepared, &agents, ground, (hooks, seen, desktop, outgoing), work)?;
     let sender = sender.get_or_init(|| hands.notices().clone()).clone();
-    let supervisor = Supervisor::of(&start);
     let daemon = Daemon {
         auto_shutdown_s: start.auto_shutdown_s(config),
         start,

@@ -12,6 +12,9 @@ use super::Start;
 use provost_domain::view::TaskCounts;
 use provost_engine::Engine;
 
+/// The time that a next try to start may take, in microseconds: as long as the units in `deploy` give to the first one.
+const STARTS_WITHIN_US: u32 = 300_000_000;
+
 /// The supervisor, if there is one.
 #[derive(Clone, Copy)]
 pub(super) struct Supervisor {
@@ -21,6 +24,16 @@ pub(super) struct Supervisor {
 impl Supervisor {
     pub(super) fn of(start: &Start) -> Self {
         Self { is_told: start.foreground && std::env::var_os("NOTIFY_SOCKET").is_some() }
+    }
+
+    /// Checks whether the daemon has one.
+    pub(super) fn is_there(self) -> bool {
+        self.is_told
+    }
+
+    /// Asks for more time to start.
+    pub(super) fn starts_later(self) {
+        self.tell(NotifyState::ExtendTimeoutUsec(STARTS_WITHIN_US));
     }
 
     /// Reports that the daemon takes requests.

@@ -14,6 +14,14 @@ impl Supervisor {
         Self
     }
 
+    /// Returns `false`.
+    pub(super) fn is_there(self) -> bool {
+        false
+    }
+
+    /// Does nothing.
+    pub(super) fn starts_later(self) {}
+
     /// Does nothing.
     pub(super) fn is_ready(self) {}
 

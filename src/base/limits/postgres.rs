@@ -59,3 +59,10 @@ pub const POSTGRES_PAGE_BYTES_MAX: i64 = 256 << 20;
 
 /// The bytes of log entries, and of events, after which a turn reads no further ones: it has to end soon. A host with more to read loads the rows.
 pub const POSTGRES_TURN_BYTES_MAX: i64 = 8 << 20;
+
+/// How long a daemon that begins again by itself tries to reach its database, in seconds. One that a service manager has
+/// started tries until the manager ends it.
+pub const STORE_AWAITED_S_MAX: u64 = 600;
+
+/// The pause between two of these tries, in milliseconds.
+pub const STORE_TRIED_EVERY_MS: u64 = 1_000;

@@ -3,6 +3,7 @@
 
 use serde_json::Value;
 
+use super::supervised::{LONG, Manager};
 use crate::support::histories::{Clients, reads_go_on, says};
 use crate::support::pgbouncer::Pooler;
 use crate::support::postgres::{Between, Loses, Server, name_of};
@@ -193,5 +194,35 @@ fn a_pooler_with_sessions_is_as_good_as_none_and_one_without_is_refused() {
     });
     clients.refusals();
     clients.check().unwrap();
+    ends_in_order(&world, daemon);
+}
+
+#[test]
+fn a_daemon_of_a_service_manager_waits_for_its_server_and_one_that_a_person_starts_does_not() {
+    let server = Server::start();
+    let between = Between::at(&server);
+    let world = world(&between.database(&server.database()).url);
+    world.start().stop();
+    between.lose(Loses::Newcomers);
+    for args in [&["up"], UP] {
+        let (code, text) = says(&world, args);
+        assert!(code != 0 && text.contains("the database does not answer"), "{args:?}: {text}");
+    }
+    let manager = Manager::new(&world);
+    let mut supervised = world.command(UP);
+    supervised.env("NOTIFY_SOCKET", &manager.at);
+    let daemon = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for _ in 0..2 {
+                assert_eq!(manager.word(LONG).as_deref(), Some("EXTEND_TIMEOUT_USEC=300000000"));
+            }
+            between.lose(Loses::Nothing);
+        });
+        world.start_as(supervised)
+    });
+    assert!(world.log().contains("does not start yet"), "{}", world.log());
+    let said = std::iter::from_fn(|| manager.word(LONG)).find(|it| !it.starts_with("EXTEND_TIMEOUT"));
+    assert_eq!(said.as_deref(), Some("READY=1"));
+    assert!(Clients::of(&world).take());
     ends_in_order(&world, daemon);
 }

@@ -10,7 +10,9 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::support::commands::said;
+use crate::support::histories::says;
 use crate::support::machines::{Machines, git, join_with};
+use crate::support::postgres::{Between, Loses};
 use crate::support::rules::ASK;
 use crate::support::terminal::at_the_terminal;
 use crate::support::waits::{Ends, stays, until_some, within};
@@ -231,6 +233,42 @@ fn a_machine_that_stood_still_is_buried_and_takes_part_again_by_itself_with_noth
     let finished = machines.sql(&format!("select status from provost.task where id = '{task}' and not live"));
     assert_eq!(finished, "failed", "its task is lost");
     machines.check();
+}
+
+#[test]
+fn a_machine_that_was_taken_for_dead_waits_for_a_server_that_takes_no_connections_just_then() {
+    let machines = Machines::joined(2);
+    let between = Between::at(&machines.server);
+    let (a, b) = (&machines.all[0], &machines.all[1]);
+    machines.configure_at(b, &between.database(&machines.database).url);
+    let daemons = machines.start();
+    assert_eq!(lock(b, "bob", 0).0, 0);
+    signal(&daemons[1], "-STOP");
+    until("it is buried", || states(a)[&false] == ["down"]);
+    between.lose(Loses::Newcomers);
+    signal(&daemons[1], "-CONT");
+    let tries = || b.log().matches("does not start yet").count();
+    until("it tries more than once", || tries() > 1);
+    // Who asks meanwhile is told, and does not end it.
+    let (code, answer) = lock(b, "bob", 1);
+    assert!(code != 0, "{answer}");
+    assert!(says(b, UP).1.contains("the database does not answer"));
+    between.lose(Loses::Nothing);
+    until("it writes again", || lock(b, "bob", 1).0 == 0);
+    assert!(std::fs::read_dir(format!("/proc/{}", daemons[1].pid())).is_ok(), "in its own process");
+    machines.check();
+
+    // A signal ends one that waits.
+    signal(&daemons[1], "-STOP");
+    until("it is buried once more", || states(a)[&false] == ["down"]);
+    between.lose(Loses::Newcomers);
+    let before = tries();
+    signal(&daemons[1], "-CONT");
+    until("it tries again", || tries() > before);
+    signal(&daemons[1], "-TERM");
+    // The process itself stays until this test has waited for it.
+    let line = format!("/proc/{}/cmdline", daemons[1].pid());
+    until("it ends", || std::fs::read(&line).is_ok_and(|it| it.is_empty()));
 }
 
 #[test]

@@ -12,20 +12,20 @@ use crate::support::desk::ask;
 const WATCHDOG: Duration = Duration::from_millis(400);
 
 /// A manager, and its socket.
-struct Manager {
+pub(super) struct Manager {
     socket: UnixDatagram,
-    at: std::path::PathBuf,
+    pub(super) at: std::path::PathBuf,
 }
 
 impl Manager {
-    fn new(world: &World) -> Self {
+    pub(super) fn new(world: &World) -> Self {
         let at = world.path("notify");
         let socket = UnixDatagram::bind(&at).unwrap();
         Self { socket, at }
     }
 
     /// The next word that is not the watchdog's, or `None` if there is none in this time.
-    fn word(&self, patience: Duration) -> Option<String> {
+    pub(super) fn word(&self, patience: Duration) -> Option<String> {
         let until = Instant::now() + patience;
         loop {
             match self.any(until.saturating_duration_since(Instant::now())) {
@@ -49,7 +49,7 @@ impl Manager {
     }
 }
 
-const LONG: Duration = Duration::from_secs(20);
+pub(super) const LONG: Duration = Duration::from_secs(20);
 
 #[test]
 fn a_service_manager_is_told_of_the_start_of_each_sign_of_life_and_of_the_end() {

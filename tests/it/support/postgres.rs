@@ -444,6 +444,8 @@ pub(crate) enum Loses {
     Answers = 1,
     Questions = 2,
     Both = 3,
+    /// No connection is made any more; those that exist go on.
+    Newcomers = 4,
 }
 
 impl Between {
@@ -456,6 +458,9 @@ impl Between {
         let told = loses.clone();
         std::thread::spawn(move || {
             for client in listener.incoming().map_while(Result::ok) {
+                if told.load(Ordering::Acquire) == Loses::Newcomers as u8 {
+                    continue;
+                }
                 let Ok(server) = UnixStream::connect(&to) else { continue };
                 let (Ok(from), Ok(into)) = (client.try_clone(), server.try_clone()) else { continue };
                 let (there, back) = (told.clone(), told.clone());
