@@ -251,18 +251,7 @@ async fn serve(start: Start, prepared: Prepared, ready: &mut Ready) -> Result<()
     let devit_at = daemon.start.places.devit_socket();
     daemon.open_devit(&devit_at, SocketFolder::Ours)?;
     daemon.open_extra(&config)?;
-    daemon.doors.spawn(follow::changed_files(daemon.provost.clone(), daemon.stop.clone()));
-    daemon.doors.spawn(follow::renamed_files(
-        daemon.provost.clone(),
-        daemon.system.clone(),
-        daemon.stop.clone(),
-    ));
-    daemon.take_open_tasks(&config);
-    daemon.see_files(&config.agent_protocol);
-    daemon.follow_code_owners();
-    daemon.doors.spawn(memory::give_back(daemon.stop.clone()));
-    #[cfg(unix)]
-    daemon.give_back_committed();
+    daemon.follow_the_repository(&config);
     #[cfg(unix)]
     daemon.open_wit(&config).await;
     let mut look = tokio::time::interval(LOOK_EVERY);

@@ -5,6 +5,8 @@ use std::sync::Arc;
 use tokio::sync::broadcast::error::RecvError;
 use tokio_util::sync::CancellationToken;
 
+use super::{Daemon, memory};
+use provost_config::Config;
 use provost_domain::command::FollowLocks;
 use provost_domain::view::LiveLocks;
 use provost_domain::{Principal, Refusal};
@@ -63,5 +65,19 @@ async fn follow(provost: &Provost, system: &Principal, moved: &Arc<[Moved]>) -> 
     match moves.is_empty() {
         true => Ok(()),
         false => provost.submit(system, FollowLocks { moves }).await.map(drop),
+    }
+}
+
+impl Daemon {
+    /// Starts the work that no client asks for: it goes by files, tasks and commits, and gives memory back.
+    pub(super) fn follow_the_repository(&mut self, config: &Config) {
+        self.doors.spawn(changed_files(self.provost.clone(), self.stop.clone()));
+        self.doors.spawn(renamed_files(self.provost.clone(), self.system.clone(), self.stop.clone()));
+        self.take_open_tasks(config);
+        self.see_files(&config.agent_protocol);
+        self.follow_code_owners();
+        self.doors.spawn(memory::give_back(self.stop.clone()));
+        #[cfg(unix)]
+        self.give_back_committed();
     }
 }

@@ -63,7 +63,7 @@ fn a_message_reaches_a_subagent_of_the_real_claude_code_whose_turn_ends_and_its_
     // A message that came before would be told to the session at the end of its own turn, and to no subagent.
     let marks = || {
         let here = fs::read_dir(world.path("run/provost")).ok()?.next()?.ok()?;
-        fs::read_dir(here.path().join("ended")).ok()?.next()
+        fs::read_dir(here.path().join("ended")).ok()?.next().map(drop)
     };
     until_some("its own turn has ended", marks);
     // By this name Claude Code 2.1.330 has its subagents; earlier ones had another one.
