@@ -58,7 +58,6 @@ pub use loopback_doors::TakenPorts;
 use policy_file::PolicyFile;
 use provost_agents::AgentService;
 use provost_api::wire;
-use provost_auth::entries;
 use provost_auth::keys::KeyRing;
 use provost_auth::names::Names;
 use provost_auth::role;
@@ -72,7 +71,7 @@ use provost_effects::{
     CaptureConfig, DesktopOptions, DesktopParts, EffectParts, EffectRunner, HookCommand, HookParts,
     NoticeParts, NoticeSettings, Notices, OpenDoor, WorkerParts,
 };
-use provost_engine::{self as engine, Clock as _, Engine, SteadyClock, SystemClock};
+use provost_engine::{self as engine, Clock as _, Engine, SystemClock};
 use provost_jail::{Conversations, OutputBoard, Root};
 use provost_policy::RuleSet;
 use provost_protocols::devit::Devit;
@@ -89,6 +88,7 @@ use ready::Ready;
 pub use rehearse::rehearse;
 pub use start::{DevitdForm, Start};
 use supervisor::Supervisor;
+use wiring::Opened;
 
 /// Our own version, which `provost status` and ACKs show beside the advertised `daemon_version`.
 const VERSION: &str = concat!("provost/", env!("CARGO_PKG_VERSION"));
@@ -222,11 +222,10 @@ async fn serve(start: Start, prepared: Prepared, ready: &mut Ready) -> Result<()
     let mut signals = Signals::catch()?;
     let (orders, mut inbox) = mpsc::channel(16);
     let supervisor = Supervisor::of(&start);
+    let open = || wiring::opened(&start.places, &config);
+    let Some(opened) = again::opened(open, supervisor, &mut signals).await? else { return Ok(()) };
     let (mut daemon, own, mut started, mut hands) =
-        match assemble(start, &prepared, &config, (orders, supervisor)).await {
-            Ok(parts) => parts,
-            Err(err) => return again::after(err, supervisor, &mut signals).await,
-        };
+        assemble(start, &prepared, &config, opened, (orders, supervisor)).await?;
     // The record is written before any door is open, so that a client that finds one door finds the others.
     let _sockets = sockets::Record::keep(&daemon.start.places)
         .context("it cannot be written into the state folder where the sockets are")?;
@@ -251,7 +250,13 @@ async fn serve(start: Start, prepared: Prepared, ready: &mut Ready) -> Result<()
     let devit_at = daemon.start.places.devit_socket();
     daemon.open_devit(&devit_at, SocketFolder::Ours)?;
     daemon.open_extra(&config)?;
-    daemon.follow_the_repository(&config);
+    daemon.follow_files();
+    daemon.take_open_tasks(&config);
+    daemon.see_files(&config.agent_protocol);
+    daemon.follow_code_owners();
+    daemon.doors.spawn(memory::give_back(daemon.stop.clone()));
+    #[cfg(unix)]
+    daemon.give_back_committed();
     #[cfg(unix)]
     daemon.open_wit(&config).await;
     let mut look = tokio::time::interval(LOOK_EVERY);
@@ -293,24 +298,13 @@ async fn assemble(
     start: Start,
     prepared: &Prepared,
     config: &Config,
+    opened: Opened,
     (orders, supervisor): (mpsc::Sender<Ordered>, Supervisor),
 ) -> Result<(Daemon, Own, Running, EffectRunner)> {
     let places = &start.places;
-    let (store, words) = wiring::store(places, config)?;
-    let mut policy = PolicyFile::find(config, places)?;
-    let rules = policy.load().context("the policy cannot be used, and without one nothing is allowed")?;
-    let (settings, workers, agents) = wiring::of_this_repository(config, places);
+    let Opened { policy, rules, workers, agents, words, started } = opened;
     let about = about::about(&start, prepared, config, &policy, &rules);
-    let in_force = watch::Sender::new(rules.clone());
-    let steady = SteadyClock::default();
-    let started = engine::start_checking(
-        store,
-        Box::new(rules),
-        settings,
-        Box::new(steady),
-        wiring::retention(config),
-        Box::new(entries::check),
-    )?;
+    let in_force = watch::Sender::new(rules);
     let engine = started.engine.clone();
     let root_path = config.workspace.sandbox_root.clone().unwrap_or_else(|| places.root.clone());
     let open_root = || Root::open(&root_path).with_context(|| format!("workspace {}", root_path.display()));

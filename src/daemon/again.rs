@@ -1,66 +1,71 @@
 //! Starts the daemon again in its own process, from its command line alone: as a person or a service manager has started it.
 //! A daemon that begins again, or that a service manager has started, waits for a database that does not answer.
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use anyhow::{Error, Result};
+use tokio::time::{Instant, sleep_until};
 
 use super::supervisor::Supervisor;
-use provost_base::limits::{STORE_AWAITED_S_MAX, STORE_TRIED_EVERY_MS};
+use provost_base::limits::{STORE_AWAITED_S_MAX, STORE_TOLD_EVERY_TRIES, STORE_TRIED_EVERY_MS};
 use provost_engine::Lost;
 use provost_store::StoreError;
 use provost_system::{Signal, Signals};
 
-/// The variable with which the daemon's next process learns since when it tries: seconds since 1970.
-const SINCE: &str = "PROVOST_TRIES_SINCE";
-
-/// The mark of an error of a start that is tried again.
-#[derive(Debug)]
-struct NotYet;
-
-impl std::fmt::Display for NotYet {
-    fn fmt(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        to.write_str("the daemon does not start yet")
-    }
-}
+/// The variable with which the daemon's next process learns that it begins again.
+const BEGINS_AGAIN: &str = "PROVOST_BEGINS_AGAIN";
 
 /// Checks whether a daemon that has ended like this begins again: another host has taken it for dead, for instance while it was
-/// suspended, or it waits for its database.
+/// suspended.
 pub(super) fn is_due(ended: &Error) -> bool {
-    ended.is::<NotYet>() || ended.downcast_ref::<Lost>().is_some_and(|it| it.begins_again)
+    ended.downcast_ref::<Lost>().is_some_and(|it| it.begins_again)
 }
 
-/// Waits after a start that has failed, if only the database is missing and this daemon may wait for it: without a limit for a
-/// service manager, and for [`STORE_AWAITED_S_MAX`] seconds if it begins again. A daemon that a person starts does not wait.
+/// Opens the store. If the database does not answer, and this daemon may wait for it, tries again: without a limit for a service
+/// manager, and for [`STORE_AWAITED_S_MAX`] seconds if it begins again. A daemon that a person starts does not wait. Returns
+/// `None` after a signal to stop. Nothing else runs in the daemon yet that the open could keep waiting.
 ///
 /// # Errors
-/// The error of the start, or one for which [`is_due`] holds. A signal to stop ends the wait without an error.
-pub(super) async fn after(err: Error, supervisor: Supervisor, signals: &mut Signals) -> Result<()> {
-    let is_away = matches!(err.downcast_ref(), Some(StoreError::Away(_)));
-    // This daemon had its database a moment ago: what the server refuses, it may grant soon.
-    let is_refused = is_away || matches!(err.downcast_ref(), Some(StoreError::Database(_)));
-    let is_in_time = since().is_some_and(|it| now() < it.saturating_add(STORE_AWAITED_S_MAX));
-    if !(is_away && supervisor.is_there() || is_refused && is_in_time) {
-        return Err(err);
-    }
-    tracing::warn!("the daemon does not start yet, and tries again: {err:#}");
-    supervisor.starts_later();
-    let until = tokio::time::Instant::now() + Duration::from_millis(STORE_TRIED_EVERY_MS);
+/// The last error of `open`.
+pub(super) async fn opened<T>(
+    open: impl Fn() -> Result<T>,
+    supervisor: Supervisor,
+    signals: &mut Signals,
+) -> Result<Option<T>> {
+    let begins_again = std::env::var_os(BEGINS_AGAIN).is_some();
+    let until = Instant::now() + Duration::from_secs(STORE_AWAITED_S_MAX);
+    let mut tries = 0_u64;
     loop {
-        tokio::select! {
-            signal = signals.next() => if let Signal::Stop = signal { return Ok(()) },
-            () = tokio::time::sleep_until(until) => return Err(err.context(NotYet)),
+        let err = match open() {
+            Ok(opened) => return Ok(Some(opened)),
+            Err(err) => err,
+        };
+        let is_away = matches!(err.downcast_ref(), Some(StoreError::Away(_)));
+        // A daemon that begins again had its database a moment ago: what the server refuses, it may grant soon.
+        let may_pass = is_away || matches!(err.downcast_ref(), Some(StoreError::Database(_)));
+        if !(is_away && supervisor.is_there() || may_pass && begins_again && Instant::now() < until) {
+            return Err(err);
+        }
+        if tries.is_multiple_of(STORE_TOLD_EVERY_TRIES) {
+            tracing::warn!("the daemon does not start yet, and tries again: {err:#}");
+        }
+        tries += 1;
+        supervisor.starts_later();
+        if is_to_stop(signals).await {
+            return Ok(None);
         }
     }
 }
 
-fn now() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
-}
-
-/// Returns since when this daemon tries to begin again, if it does.
-fn since() -> Option<u64> {
-    std::env::var(SINCE).ok()?.parse().ok()
+/// Waits until the next try is due; returns whether a signal to stop came before. Without a daemon there is nothing to reload.
+async fn is_to_stop(signals: &mut Signals) -> bool {
+    let due = Instant::now() + Duration::from_millis(STORE_TRIED_EVERY_MS);
+    loop {
+        tokio::select! {
+            signal = signals.next() => if let Signal::Stop = signal { return true },
+            () = sleep_until(due) => return false,
+        }
+    }
 }
 
 /// Becomes a new daemon. Returns only if that is impossible, with the reason why this one has ended.
@@ -71,7 +76,6 @@ pub(super) fn begin(ended: Error) -> Error {
     // This is the running program, also if an update has put another file in its place.
     let itself = std::path::Path::new("/proc/self/exe");
     let program = if itself.exists() { Ok(itself.to_owned()) } else { std::env::current_exe() };
-    let since = if ended.is::<NotYet>() { since() } else { None };
     let mut arguments = std::env::args_os();
     let name = arguments.next();
     let why = match program {
@@ -80,7 +84,7 @@ pub(super) fn begin(ended: Error) -> Error {
             if let Some(name) = name {
                 command.arg0(name);
             }
-            command.args(arguments).env(SINCE, since.unwrap_or_else(now).to_string()).exec()
+            command.args(arguments).env(BEGINS_AGAIN, "1").exec()
         }
         Err(why) => why,
     };

@@ -5,16 +5,24 @@ use std::sync::Arc;
 use tokio::sync::broadcast::error::RecvError;
 use tokio_util::sync::CancellationToken;
 
-use super::{Daemon, memory};
-use provost_config::Config;
+use super::Daemon;
 use provost_domain::command::FollowLocks;
 use provost_domain::view::LiveLocks;
 use provost_domain::{Principal, Refusal};
 use provost_index::Moved;
 use provost_service::Provost;
 
+impl Daemon {
+    /// Follows files from now on, until the daemon stops.
+    pub(super) fn follow_files(&self) {
+        let (provost, stop) = (self.provost.clone(), self.stop.clone());
+        self.doors.spawn(changed_files(provost.clone(), stop.clone()));
+        self.doors.spawn(renamed_files(provost, self.system.clone(), stop));
+    }
+}
+
 /// Updates intents in changed files until the daemon stops.
-pub(super) async fn changed_files(provost: Provost, stop: CancellationToken) {
+async fn changed_files(provost: Provost, stop: CancellationToken) {
     let mut changes = provost.index().changes();
     loop {
         let changed = tokio::select! {
@@ -35,7 +43,7 @@ pub(super) async fn changed_files(provost: Provost, stop: CancellationToken) {
 }
 
 /// Moves locks along with renamed files until the daemon stops.
-pub(super) async fn renamed_files(provost: Provost, system: Principal, stop: CancellationToken) {
+async fn renamed_files(provost: Provost, system: Principal, stop: CancellationToken) {
     let mut moves = provost.index().moves();
     loop {
         let moved = tokio::select! {
@@ -65,19 +73,5 @@ async fn follow(provost: &Provost, system: &Principal, moved: &Arc<[Moved]>) -> 
     match moves.is_empty() {
         true => Ok(()),
         false => provost.submit(system, FollowLocks { moves }).await.map(drop),
-    }
-}
-
-impl Daemon {
-    /// Starts the work that no client asks for: it goes by files, tasks and commits, and gives memory back.
-    pub(super) fn follow_the_repository(&mut self, config: &Config) {
-        self.doors.spawn(changed_files(self.provost.clone(), self.stop.clone()));
-        self.doors.spawn(renamed_files(self.provost.clone(), self.system.clone(), self.stop.clone()));
-        self.take_open_tasks(config);
-        self.see_files(&config.agent_protocol);
-        self.follow_code_owners();
-        self.doors.spawn(memory::give_back(self.stop.clone()));
-        #[cfg(unix)]
-        self.give_back_committed();
     }
 }

@@ -9,11 +9,9 @@ use sd_notify::NotifyState;
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::Start;
+use provost_base::limits::STORE_OPENS_US_MAX;
 use provost_domain::view::TaskCounts;
 use provost_engine::Engine;
-
-/// The time that a next try to start may take, in microseconds: as long as the units in `deploy` give to the first one.
-const STARTS_WITHIN_US: u32 = 300_000_000;
 
 /// The supervisor, if there is one.
 #[derive(Clone, Copy)]
@@ -33,7 +31,7 @@ impl Supervisor {
 
     /// Asks for more time to start.
     pub(super) fn starts_later(self) {
-        self.tell(NotifyState::ExtendTimeoutUsec(STARTS_WITHIN_US));
+        self.tell(NotifyState::ExtendTimeoutUsec(STORE_OPENS_US_MAX));
     }
 
     /// Reports that the daemon takes requests.

@@ -8,11 +8,12 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 use tokio::sync::watch;
 
+use super::policy_file::PolicyFile;
 use super::{Prepared, Start, agents, code_owners, notice_addresses, now, pictures, queue, spending};
 use provost_agents::{AgentSettings, Fleet, FleetAgent};
-use provost_auth::answers;
 use provost_auth::keys::{KeyRing, Role};
 use provost_auth::passkeys::{PASSKEYS_FILE, PasskeyFiles};
+use provost_auth::{answers, entries};
 use provost_base::limits::WIT_WORKTREES_MAX;
 use provost_base::{AgentId, Destination, Digest, Json, Ttl};
 use provost_config::env::Environment;
@@ -23,11 +24,13 @@ use provost_config::{
 use provost_domain::post::{Owner, owner_slugs};
 use provost_domain::{self as domain, AutoSetting, CrewSetting, PostSettings, Settings, WorkerSetting};
 use provost_effects::{HookCommand, HookParts, not_ours, runs_outside, shell_profile};
+use provost_engine::{self as engine, SteadyClock};
 use provost_index::{self as index, Index};
 use provost_jail::{
     AcpSession, AsAgent, Bounds, Copies, ForbiddenPaths, Git, McpCall, ParseMode, Profile, Reader, Root,
     Supervisor,
 };
+use provost_policy::RuleSet;
 use provost_protocols::devit;
 use provost_protocols::own::{HubPages, Page, PasskeySetup};
 use provost_service::{ApplyRules, Applying, Base, Configured, MergeSettings, Profiles};
@@ -196,8 +199,30 @@ fn shared_artifacts(places: &Places, config: &Config) -> Option<SharedArtifacts>
     Some(SharedArtifacts::of(&places.state, found.ok()??))
 }
 
+/// The engine over its opened store, and the rules and settings with which it was started.
+pub(super) struct Opened {
+    pub policy: PolicyFile,
+    pub rules: RuleSet,
+    pub workers: Configured,
+    pub agents: AgentSettings,
+    pub words: HostWords,
+    pub started: engine::Started,
+}
+
+/// Reads the policy and what the settings name, opens the store, and starts the engine.
+pub(super) fn opened(places: &Places, config: &Config) -> Result<Opened> {
+    let mut policy = PolicyFile::find(config, places)?;
+    let rules = policy.load().context("the policy cannot be used, and without one nothing is allowed")?;
+    let (store, words) = store(places, config)?;
+    let (settings, workers, agents) = of_this_repository(config, places);
+    let (clock, check) = (SteadyClock::default(), Box::new(entries::check));
+    let judge = Box::new(rules.clone());
+    let started = engine::start_checking(store, judge, settings, Box::new(clock), retention(config), check)?;
+    Ok(Opened { policy, rules, workers, agents, words, started })
+}
+
 /// Opens the store of this daemon, as durable as the configuration asks, and the messages of this daemon and other hosts.
-pub(super) fn store(places: &Places, config: &Config) -> Result<(Box<dyn Store>, HostWords)> {
+fn store(places: &Places, config: &Config) -> Result<(Box<dyn Store>, HostWords)> {
     let durable = config.store.durability == config::Durability::Full;
     let anchors = vec![journal::syslog_sink()];
     let (database, outside) = (database(places, config)?, Some(places.anchor()));

@@ -66,3 +66,9 @@ pub const STORE_AWAITED_S_MAX: u64 = 600;
 
 /// The pause between two of these tries, in milliseconds.
 pub const STORE_TRIED_EVERY_MS: u64 = 1_000;
+
+/// The number of these tries of which the log tells one.
+pub const STORE_TOLD_EVERY_TRIES: u64 = 60;
+
+/// The time for which each of these tries asks the service manager, in microseconds: as long as the units in `deploy` give to the first one.
+pub const STORE_OPENS_US_MAX: u32 = 300_000_000;
