@@ -12,7 +12,8 @@ use provost_engine::Lost;
 use provost_store::StoreError;
 use provost_system::{Signal, Signals};
 
-/// The variable with which the daemon's next process learns that it begins again.
+/// The variable with which the daemon learns that it begins again: its process id, which it keeps, and which the programs that it
+/// starts do not have.
 const BEGINS_AGAIN: &str = "PROVOST_BEGINS_AGAIN";
 
 /// Checks whether a daemon that has ended like this begins again: another host has taken it for dead, for instance while it was
@@ -32,7 +33,7 @@ pub(super) async fn opened<T>(
     supervisor: Supervisor,
     signals: &mut Signals,
 ) -> Result<Option<T>> {
-    let begins_again = std::env::var_os(BEGINS_AGAIN).is_some();
+    let begins_again = std::env::var(BEGINS_AGAIN).is_ok_and(|it| it == std::process::id().to_string());
     let until = Instant::now() + Duration::from_secs(STORE_AWAITED_S_MAX);
     let mut tries = 0_u64;
     loop {
@@ -84,7 +85,7 @@ pub(super) fn begin(ended: Error) -> Error {
             if let Some(name) = name {
                 command.arg0(name);
             }
-            command.args(arguments).env(BEGINS_AGAIN, "1").exec()
+            command.args(arguments).env(BEGINS_AGAIN, std::process::id().to_string()).exec()
         }
         Err(why) => why,
     };
