@@ -23,6 +23,9 @@ pub(super) struct Server {
     pub(super) name: Box<str>,
 }
 
+/// The form of an address, as advice.
+const FORM: &str = "write postgres://USER@HOST:5432/DATABASE";
+
 /// Returns the error for a mistake in `[store] url`, with the correction.
 fn unfit(why: impl std::fmt::Display) -> StoreError {
     StoreError::Setting(format!("`url`: {why}").into())
@@ -35,7 +38,9 @@ fn unfit(why: impl std::fmt::Display) -> StoreError {
 pub(super) fn servers(of: &Database, application: &str) -> Result<Vec<Server>, StoreError> {
     // This is libpq's word for the check that is always made here; weaker checks are not offered.
     let text = of.url.replace("sslmode=verify-full", "sslmode=require");
-    let all: Config = text.parse().map_err(|err| unfit(with_cause(&err)))?;
+    let all: Config = text.parse().map_err(|err| {
+        unfit(format_args!("it is no address of PostgreSQL ({}): {FORM}", with_cause(&err)))
+    })?;
     if all.get_password().is_some() {
         return Err(unfit(
             "it has a password, and settings are printed: take it out, keep it with `provost secret add NAME --daemon`, and \
@@ -56,7 +61,7 @@ pub(super) fn servers(of: &Database, application: &str) -> Result<Vec<Server>, S
     }
     let (hosts, ports) = (all.get_hosts(), all.get_ports());
     if hosts.is_empty() {
-        return Err(unfit("it names no server: write postgres://USER@HOST:5432/DATABASE"));
+        return Err(unfit(format_args!("it names no server: {FORM}")));
     }
     let mut found = Vec::with_capacity(hosts.len());
     for (at, host) in hosts.iter().enumerate() {

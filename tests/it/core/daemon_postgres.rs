@@ -78,6 +78,7 @@ fn advice_after_a_wrong_address_is_about_the_address() {
     for (url, word) in [
         ("postgres://me@127.0.0.1:1/provost", "listens at this address"),
         ("postgres://127.0.0.1:1", "write the address"),
+        ("mysql://me@127.0.0.1/provost", "no address of PostgreSQL"),
         (&*server.named("provost", "none").url, "make the database"),
     ] {
         let (code, text) = says(&world, &["store", "migrate", "--url", url]);
