@@ -9,11 +9,14 @@ use serde_json::{Value, json};
 
 use super::World;
 use super::own_api::own;
-use super::waits::{Ends, until_some, within};
+use super::waits::{Ends, within};
 
 /// The time that a write may take if the database does not answer: the commit before it (three seconds), a handshake, and some more for a
 /// loaded machine.
 const REFUSED_WITHIN: Duration = Duration::from_secs(10);
+
+/// The time within which writes go on once the fault has ended.
+const WRITES_WITHIN: Duration = Duration::from_secs(20);
 
 /// How many locks one agent takes before the next one does, since each agent may have so many and no more.
 const LOCKS_OF_AN_AGENT: usize = 100;
@@ -88,10 +91,24 @@ impl<'a> Clients<'a> {
         self.grants.lock().unwrap().len()
     }
 
-    /// Waits until more is granted than now.
+    /// Waits until more is granted than now, and tells what the daemon said where nothing is.
+    #[track_caller]
     pub(crate) fn goes_on(&self) {
         let before = self.granted();
-        until_some("writes go on", || (self.granted() > before + 3).then_some(()));
+        let goes_on = within(WRITES_WITHIN, || self.granted() > before + 3);
+        assert!(goes_on, "writes did not go on ({} of 4)\n{}", self.granted() - before, self.last_words());
+    }
+
+    /// The last refusals, what `status` says, and the end of the daemon's log.
+    fn last_words(&self) -> String {
+        let refused = self.refused.lock().unwrap();
+        let last: Vec<String> =
+            refused.iter().rev().take(5).map(|(took, says)| format!("{took:?}: {says}")).collect();
+        let log = self.world.log();
+        let lines: Vec<&str> = log.lines().collect();
+        let end = &lines[lines.len().saturating_sub(60)..];
+        let status = says(self.world, &["status"]).1;
+        format!("{}\n--- status\n{status}\n--- log\n{}", last.join("\n"), end.join("\n"))
     }
 
     /// Has three of them at work while `work` is done.
