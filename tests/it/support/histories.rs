@@ -21,6 +21,10 @@ const WRITES_WITHIN: Duration = Duration::from_secs(20);
 /// How many locks one agent takes before the next one does, since each agent may have so many and no more.
 const LOCKS_OF_AN_AGENT: usize = 100;
 
+/// How many locks clients take as fast as they can. None is released, and the processes of one agent may have 5,000: of all clients of
+/// a test, which lasts two minutes at most.
+const AT_FULL_SPEED: usize = 500;
+
 pub(crate) fn says(world: &World, args: &[&str]) -> (i32, String) {
     let out = world.command(args).env("DEVIT_NO_AUTO_START", "1").output().expect("the command runs");
     let text = [out.stdout, out.stderr].concat();
@@ -125,10 +129,13 @@ impl<'a> Clients<'a> {
 
     /// Takes locks until the test ends it.
     fn work(&self) {
+        let pauses = |time| within(time, || self.ends.load(Ordering::Relaxed));
         while !self.ends.load(Ordering::Relaxed) {
             if !self.take() {
                 // A refusal comes at once while the database is away.
-                within(Duration::from_millis(50), || self.ends.load(Ordering::Relaxed));
+                pauses(Duration::from_millis(50));
+            } else if self.granted() > AT_FULL_SPEED {
+                pauses(Duration::from_millis(100));
             }
         }
     }
