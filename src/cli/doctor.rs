@@ -377,8 +377,8 @@ fn database_of(here: &RepoContext, found: &mut Findings) {
     let health = wait_for(async { here.client().health().await.map_err(CliError::from) });
     let Some(it) = health.ok().and_then(|it| it.database) else { return };
     let server = it.server.as_deref().unwrap_or("a server that is not known yet");
-    match (&it.away_since, it.unsure) {
-        (Some(since), _) => {
+    match (&it.away_since, it.unsure, it.slow_ms) {
+        (Some(since), _, _) => {
             let why = it.why.as_deref().unwrap_or("it does not say why");
             found.add(
                 "database of the daemon",
@@ -386,11 +386,15 @@ fn database_of(here: &RepoContext, found: &mut Findings) {
                 format!("{server} takes nothing since {since}: {why}"),
             );
         }
-        (None, true) => {
+        (None, true, _) => {
             let says = format!("{server} has not said whether the last writes are stored");
             found.add("database of the daemon", Health::Note, says);
         }
-        (None, false) => {
+        (None, false, Some(ms)) => {
+            let says = format!("a write at {server} takes {ms} ms at present: it, or the way to it, is slow");
+            found.add("database of the daemon", Health::Note, says);
+        }
+        (None, false, None) => {
             found.add("database of the daemon", Health::Fine, format!("{server} takes every write"))
         }
     }

@@ -172,7 +172,12 @@ fn carry_out(line: Line, narrowed: bool, run: &Run, rehearse: &Rehearsal) -> Res
         Some(Command::Agent(it)) => {
             RepoContext::find(json).and_then(|here| agents::agent(&here, it, rehearse))
         }
-        Some(command) => RepoContext::find(json).and_then(|here| in_repository(&here, command, run)),
+        Some(command) => RepoContext::find(json).and_then(|here| {
+            let done = in_repository(&here, command, run);
+            // A program reads one value on standard error, which is the error's.
+            here.age.in_words().iter().filter(|_| !json || done.is_ok()).for_each(out::note);
+            done
+        }),
     }
 }
 

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use super::CliError;
 use provost_base::{AgentId, Timestamp};
-use provost_client::Client;
 use provost_client::keys::KeyRing;
+use provost_client::{Age, Client};
 use provost_config::env::Environment;
 use provost_config::{Dialect, Loaded, Places, Sources, load, pin};
 use provost_vault::Vault;
@@ -22,6 +22,8 @@ pub(super) struct RepoContext {
     pub(super) json: bool,
     /// The daemon, where this process is the daemon.
     pub(super) inside: Option<Inside>,
+    /// The greatest age of the daemon's answers.
+    pub(super) age: Age,
 }
 
 /// The daemon of a repository, used by its own process on behalf of a caller that one of its doors has authenticated.
@@ -43,18 +45,19 @@ impl RepoContext {
             CliError::of("the current directory cannot be entered").because(e).next("cd to the repository")
         })?;
         let places = Places::find(&cwd, &environment)?;
-        Ok(Self { cwd, environment, places, json, inside: None })
+        Ok(Self { cwd, environment, places, json, inside: None, age: Age::default() })
     }
 
     /// Does the same for a folder that the caller names.
     pub(super) fn in_folder(cwd: PathBuf, environment: Environment) -> Result<Self, CliError> {
         let places = Places::find(&cwd, &environment)?;
-        Ok(Self { cwd, environment, places, json: false, inside: None })
+        Ok(Self { cwd, environment, places, json: false, inside: None, age: Age::default() })
     }
 
     /// Returns a client of this repository's daemon, whether or not it runs.
     pub(super) fn client(&self) -> Client {
-        Client::at(self.places.own_socket()).showing(self.environment.token.as_ref())
+        let client = Client::at(self.places.own_socket()).showing(self.environment.token.as_ref());
+        client.noting(self.age.clone())
     }
 
     /// Does the same, on behalf of an agent.

@@ -8,6 +8,7 @@ use super::cli_error::{DONE, USAGE};
 use super::identity::IdentityArgs;
 use super::{CliError, RepoContext, overview};
 use provost_base::AgentId;
+use provost_client::Age;
 use provost_config::Places;
 use provost_config::env::Environment;
 use provost_ui as ui;
@@ -77,6 +78,7 @@ fn speaker(places: &Places, environment: &Environment) -> Result<Option<AgentId>
         places: places.clone(),
         json: false,
         inside: None,
+        age: Age::default(),
     };
     // A name that cannot be used does not tell whose it is, so no agent speaks.
     IdentityArgs::named(&here, None)

@@ -6,6 +6,7 @@
 //! left to `cli`.
 #![forbid(unsafe_code)]
 
+mod age;
 pub mod approvals;
 mod connect;
 pub mod daemons;
@@ -32,6 +33,7 @@ use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use serde_json::Value;
 
+pub use age::Age;
 use idle_connections::{IdleConnections, Sender};
 use provost_api::wire::{self, *};
 use provost_api::{self as api, Endpoint, Reply, Which, endpoints, for_each_endpoint};
@@ -101,6 +103,9 @@ pub trait InProcess: Send + Sync {
 
     /// Checks whether the caller may still use its name.
     fn lets_in(&self) -> bool;
+
+    /// Returns the greatest age of what an answer says, in milliseconds; `None` if it is of this moment.
+    fn age_ms(&self) -> Option<u64>;
 }
 
 /// The route to a daemon.
@@ -132,6 +137,8 @@ pub struct Client {
     session: Option<Arc<str>>,
     /// Idle connections for the next request, where the client keeps them.
     kept: Option<Arc<IdleConnections>>,
+    /// Notes the age of old answers.
+    age: Age,
 }
 
 impl Debug for Client {
@@ -172,6 +179,7 @@ impl Client {
             process: None,
             session: None,
             kept: None,
+            age: Age::default(),
         }
     }
 
@@ -184,7 +192,14 @@ impl Client {
             process: None,
             session: None,
             kept: None,
+            age: Age::default(),
         }
+    }
+
+    /// The same client, which notes the age of old answers here.
+    #[must_use]
+    pub fn noting(self, age: Age) -> Self {
+        Self { age, ..self }
     }
 
     /// The same client, which keeps its connections for the next request; so do all clients that are derived from it.
@@ -244,8 +259,9 @@ impl Client {
         match &self.way {
             DaemonRoute::InProcess(daemon) => {
                 let replying = daemon.ask(self.session.clone(), E::request(asked.clone()));
-                E::answer(reply(replying, patience).await?)
-                    .ok_or_else(|| ClientError::Broken("it answered something else".into()))
+                let reply = reply(replying, patience).await?;
+                daemon.age_ms().inspect(|ms| self.age.note(*ms));
+                E::answer(reply).ok_or_else(|| ClientError::Broken("it answered something else".into()))
             }
             DaemonRoute::Socket(socket) => {
                 let members = E::write(asked).map_err(ClientError::broken)?;
@@ -340,6 +356,8 @@ impl Client {
 
     /// Reads an answer, and keeps the connection if the answer was read to its end.
     async fn answered(&self, sender: Sender, response: Response<Incoming>) -> Result<Bytes, ClientError> {
+        let age = response.headers().get(wire::AGE_HEADER).and_then(|it| it.to_str().ok()?.parse().ok());
+        age.inspect(|ms| self.age.note(*ms));
         let answer = answer(response).await;
         if let Some(kept) = &self.kept
             && matches!(answer, Ok(_) | Err(ClientError::Refused { .. }))

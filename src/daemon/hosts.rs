@@ -30,6 +30,10 @@ impl client::InProcess for Recognised {
     fn lets_in(&self) -> bool {
         self.api.lets_in(&self.who)
     }
+
+    fn age_ms(&self) -> Option<u64> {
+        self.api.age_ms()
+    }
 }
 
 /// Makes clients of this daemon for callers that a door has recognised.

@@ -447,6 +447,11 @@ impl Engine {
         self.trouble.standing()
     }
 
+    /// Returns the age of what this daemon shows, if it has not heard in time from the database that has the state.
+    pub fn stale(&self) -> Option<Duration> {
+        self.trouble.stale()
+    }
+
     /// Makes the thread look at the time, which may have gone on while the machine slept.
     pub fn wake(&self) {
         // A full queue wakes the thread as well.

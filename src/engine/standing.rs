@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use provost_base::Timestamp;
+use provost_base::limits::{HOST_BEAT_MS, STALE_AFTER_MS};
 use provost_store::ServerAt;
 
 /// The facts that the engine's thread reports about its store.
@@ -27,6 +28,10 @@ struct Shared {
     looked: Instant,
     server: Option<ServerAt>,
     is_unsure: bool,
+    /// The time that the beginning of the last turn took.
+    begin_took: Duration,
+    /// The time that the last commit took.
+    commit_took: Duration,
 }
 
 /// The state of a database from the view of the daemon that has its state there.
@@ -40,6 +45,8 @@ pub struct Standing {
     pub is_unsure: bool,
     /// The time since the daemon last had everything that the database has.
     pub looked: Duration,
+    /// The time that a turn takes now: the beginning of the last one, and the last commit.
+    pub turn_took: Duration,
 }
 
 impl Trouble {
@@ -60,12 +67,19 @@ impl Trouble {
         self.of().note = note;
     }
 
-    /// Notes a turn at a store that others write, too.
-    pub(super) fn tell_turn(&self, server: Option<ServerAt>) {
+    /// Notes a turn at a store that others write, too, with the time that its beginning took.
+    pub(super) fn tell_turn(&self, server: Option<ServerAt>, begin_took: Duration) {
         let mut it = self.of();
         let before = it.shared.take();
-        let (is_unsure, known) = before.map_or((false, None), |it| (it.is_unsure, it.server));
-        it.shared = Some(Shared { looked: Instant::now(), server: server.or(known), is_unsure });
+        let (is_unsure, known, commit_took) =
+            before.map_or((false, None, Duration::ZERO), |it| (it.is_unsure, it.server, it.commit_took));
+        let looked = Instant::now();
+        it.shared = Some(Shared { looked, server: server.or(known), is_unsure, begin_took, commit_took });
+    }
+
+    /// Notes the time that a commit took.
+    pub(super) fn tell_commit(&self, took: Duration) {
+        self.of().shared.iter_mut().for_each(|it| it.commit_took = took);
     }
 
     /// Notes whether it is unknown if a batch is stored.
@@ -81,6 +95,16 @@ impl Trouble {
         self.of().note.clone()
     }
 
+    /// Returns the age of what memory has, if the daemon has not heard in time from a database; `None` for a store that one daemon writes alone.
+    pub(super) fn stale(&self) -> Option<Duration> {
+        let it = self.of();
+        let shared = it.shared.as_ref()?;
+        let is_heard = it.trouble.is_none() && !shared.is_unsure;
+        // A daemon without work hears from the others with each beat.
+        let fresh_ms = if is_heard { HOST_BEAT_MS + STALE_AFTER_MS } else { STALE_AFTER_MS };
+        Some(shared.looked.elapsed()).filter(|it| *it > Duration::from_millis(fresh_ms))
+    }
+
     /// Returns the state of the database; `None` for a store that one daemon writes alone.
     pub(super) fn standing(&self) -> Option<Standing> {
         let it = self.of();
@@ -90,6 +114,7 @@ impl Trouble {
             away: it.trouble.clone().map(|why| (it.since, why)),
             is_unsure: shared.is_unsure,
             looked: shared.looked.elapsed(),
+            turn_took: shared.begin_took + shared.commit_took,
         })
     }
 }

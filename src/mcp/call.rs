@@ -7,12 +7,13 @@ use rmcp::service::{RequestContext, RoleServer};
 use super::keepalive::Keepalive;
 use super::places::Files;
 use super::{Mcp, task_revisions};
-use provost_client::Client;
+use provost_client::{Age, Client};
 
 /// A call of a tool, with everything that its handler needs. Clones are the same call.
 #[derive(Clone)]
 pub(super) struct Call {
     client: Client,
+    age: Age,
     request: CallToolRequestParams,
     context: RequestContext<RoleServer>,
     worktree: Option<String>,
@@ -24,7 +25,14 @@ impl Call {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Self {
-        Self { client: mcp.client(&context), request, context, worktree: mcp.worktree.clone() }
+        let age = Age::default();
+        let client = mcp.client(&context).noting(age.clone());
+        Self { client, age, request, context, worktree: mcp.worktree.clone() }
+    }
+
+    /// Returns the greatest age of the answers to this call's client.
+    pub(super) fn age(&self) -> Age {
+        self.age.clone()
     }
 
     /// Returns the client that speaks to the daemon as the caller.

@@ -136,12 +136,16 @@ impl About {
                     Ok(taken) => taken,
                     Err(fault) => return Ok(failed(fault).into()),
                 };
+                let age = call.age();
                 let call = call.about_files_in(files);
                 let mut said = act(call, asked).await.unwrap_or_else(|fault| failed(fault).into());
                 if let CallToolResponse::Complete(result) = &mut said
                     && let Some(answer) = &mut result.structured_content
                 {
                     shape::fit(answer, &answered);
+                }
+                if let (CallToolResponse::Complete(result), Some(words)) = (&mut said, age.in_words()) {
+                    result.content.push(ContentBlock::text(words));
                 }
                 Ok(said)
             })

@@ -50,10 +50,13 @@ fn of_database(it: &DatabaseAt) -> Vec<(&'static str, String)> {
     let known = |text: &Option<String>| text.as_deref().map_or(UNKNOWN.to_owned(), visible);
     let timeline = it.timeline.map_or(UNKNOWN.to_owned(), |it| it.to_string());
     let server = format!("PostgreSQL {} at {}, timeline {timeline}", known(&it.version), known(&it.server));
-    let stands = match (&it.away_since, it.unsure) {
-        (Some(since), _) => format!("takes nothing since {}: {}", visible(since), known(&it.why)),
-        (None, true) => "has not said whether the last writes are stored".into(),
-        (None, false) => "takes every write".into(),
+    let stands = match (&it.away_since, it.unsure, it.slow_ms) {
+        (Some(since), _, _) => format!("takes nothing since {}: {}", visible(since), known(&it.why)),
+        (None, true, _) => "has not said whether the last writes are stored".into(),
+        (None, false, Some(ms)) => {
+            format!("is slow: a write takes {} at present", of_time(Duration::from_millis(ms)))
+        }
+        (None, false, None) => "takes every write".into(),
     };
     let standbys = match (it.standbys, it.waits_for_standby) {
         (Some(number), Some(true)) => format!("{number}, and each write waits for one"),

@@ -56,6 +56,8 @@ pub struct DatabaseAt {
     pub unsure: bool,
     /// The greatest age of the shown data, in milliseconds; absent while the database answers in time.
     pub stale_ms: Option<u64>,
+    /// The time that the last write took at the database, in milliseconds; absent while that is less than a second.
+    pub slow_ms: Option<u64>,
     /// The number of standbys of the server.
     pub standbys: Option<u64>,
     /// Whether a write waits for a standby before it is acknowledged.
@@ -63,6 +65,9 @@ pub struct DatabaseAt {
     /// The ways in which acknowledged writes could be lost, in sentences.
     pub warnings: Vec<String>,
 }
+
+/// Header of an answer that may be old, since the database does not answer the daemon: its greatest age, in milliseconds.
+pub const AGE_HEADER: &str = "x-provost-age-ms";
 
 /// A distribution of durations, each rounded up by at most a quarter.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]

@@ -17,6 +17,9 @@ pub const IDLE_IN_TRANSACTION_MS: u64 = 2_000;
 /// short enough that a write is refused within two seconds.
 pub const TURN_MS_MAX: u64 = 1_900;
 
+/// The time of a turn, of its beginning and its commit, from which on people are told that the database is slow, in milliseconds.
+pub const TURN_SLOW_MS_MIN: u64 = 1_000;
+
 /// The longest time for which a daemon asks whether it has read the whole log, before a turn if the one before has failed, in milliseconds.
 pub const AWAKE_MS_MAX: u64 = 500;
 

@@ -12,6 +12,7 @@ impl Worker {
     /// Counts a stored batch, with the time that its commit took.
     pub(super) fn committed(&self, took: Duration, batch: &Batch) {
         self.measures.commits.note(took);
+        self.trouble.tell_commit(took);
         self.measures.observed().inspect(|it| it.committed(batch.commands));
     }
 

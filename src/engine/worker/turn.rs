@@ -183,8 +183,9 @@ impl Worker {
         if let Some(clock) = &self.others.clock {
             begun.now.iter().for_each(|now| clock.tell(*now));
             self.others.looked = Instant::now();
-            self.trouble.tell_turn(self.store.server());
-            self.measures.observed().inspect(|it| it.took_turn(began.elapsed(), &begun.hosts));
+            let took = began.elapsed();
+            self.trouble.tell_turn(self.store.server(), took);
+            self.measures.observed().inspect(|it| it.took_turn(took, &begun.hosts));
         }
         if matches!(begun.behind, Behind::TooFar) {
             self.store.let_go()?;

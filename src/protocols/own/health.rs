@@ -7,7 +7,7 @@ use super::handle::{Answered, Call, Handles};
 use super::map;
 use provost_api::{endpoints, wire};
 use provost_base::Timestamp;
-use provost_base::limits::{DISK_FREE_BYTES_MIN, ENGINE_QUEUE_MAX, HOST_BEAT_MS, STALE_AFTER_MS};
+use provost_base::limits::{DISK_FREE_BYTES_MIN, ENGINE_QUEUE_MAX, TURN_SLOW_MS_MIN};
 use provost_domain::view::{HooksOwed, LiveTasks, LockWaiters, Waiting};
 use provost_engine::{Engine, Protection, Spread, Standing};
 use provost_service::{Disk, UsageBy, UsageQuery, disk};
@@ -69,10 +69,8 @@ fn spread(it: Spread) -> wire::Spread {
 
 /// Returns the state of the database as the daemon sees it, and what its server promises.
 async fn database(engine: &Engine, it: Standing) -> wire::DatabaseAt {
-    let (is_away, looked_ms) = (it.away.is_some(), u64::try_from(it.looked.as_millis()).unwrap_or(u64::MAX));
-    let is_heard = !is_away && !it.is_unsure;
-    // A daemon without work hears from the others with each beat.
-    let fresh_ms = if is_heard { HOST_BEAT_MS + STALE_AFTER_MS } else { STALE_AFTER_MS };
+    let ms = |it: std::time::Duration| u64::try_from(it.as_millis()).unwrap_or(u64::MAX);
+    let is_heard = it.away.is_none() && !it.is_unsure;
     let protection = match is_heard {
         true => engine.read(|reader| reader.protection()).await.ok().flatten(),
         false => None,
@@ -85,7 +83,8 @@ async fn database(engine: &Engine, it: Standing) -> wire::DatabaseAt {
         away_since: since.map(|it| it.rfc3339()),
         why: why.map(String::from),
         unsure: it.is_unsure,
-        stale_ms: Some(looked_ms).filter(|it| *it > fresh_ms),
+        stale_ms: engine.stale().map(ms),
+        slow_ms: Some(ms(it.turn_took)).filter(|it| is_heard && *it >= TURN_SLOW_MS_MIN),
         standbys: protection.as_ref().and_then(|it| u64::try_from(it.standbys).ok()),
         waits_for_standby: protection.as_ref().map(|it| it.waits_for_standby),
         warnings: protection.iter().flat_map(Protection::warnings).collect(),
@@ -110,6 +109,10 @@ fn findings(
         if it.unsure {
             let says = "it is not known whether the last writes are stored: the database has not answered";
             all.push(finding(says.into(), "provost status"));
+        }
+        if let Some(ms) = it.slow_ms {
+            let says = format!("a write takes {ms} ms at present: the database, or the way to it, is slow");
+            all.push(finding(says, "provost doctor"));
         }
         if let Some(ms) = it.stale_ms {
             let says = format!(

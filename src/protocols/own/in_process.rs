@@ -30,6 +30,11 @@ impl Own {
     pub fn inside(&self) -> InProcessApi {
         InProcessApi(self.clone())
     }
+
+    pub(super) fn age_ms(&self) -> Option<u64> {
+        let age = self.0.provost.engine().stale()?;
+        Some(u64::try_from(age.as_millis()).unwrap_or(u64::MAX))
+    }
 }
 
 impl InProcessApi {
@@ -57,6 +62,11 @@ impl InProcessApi {
             Err(fault) => Err(fault),
         };
         answer.map_err(|fault| (fault.status.as_u16(), fault.body))
+    }
+
+    /// Returns the greatest age of what an answer says, in milliseconds, if the database does not answer the daemon.
+    pub fn age_ms(&self) -> Option<u64> {
+        self.0.age_ms()
     }
 
     /// Lets pages at these origins ask for a passkey: the daemon serves them itself.

@@ -31,6 +31,9 @@ pub(super) async fn answer(
         Err(fault) => Err(fault),
     };
     let mut answer = versioned(answer.unwrap_or_else(|fault| faulty(&fault)));
+    if let Some(age_ms) = own.age_ms().filter(|_| answer.status() == StatusCode::OK) {
+        answer.headers_mut().insert(wire::AGE_HEADER, age_ms.into());
+    }
     if answer.status() == StatusCode::METHOD_NOT_ALLOWED {
         answer.headers_mut().insert(ALLOW, HeaderValue::from_static(allowed));
     }

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::support::commands::said;
-use crate::support::histories::says;
+use crate::support::histories::{Clients, says};
 use crate::support::machines::{Machines, git, join_with};
 use crate::support::postgres::{Between, Loses};
 use crate::support::rules::ASK;
@@ -297,38 +297,45 @@ fn a_server_that_was_away_for_all_buries_none() {
 fn what_is_acknowledged_on_three_machines_is_there_after_kills_of_machines_and_of_the_server() {
     let mut machines = Machines::joined(3);
     let mut daemons = machines.start();
+    let worlds = std::mem::take(&mut machines.all);
+    let all: Vec<Clients<'_>> =
+        worlds.iter().zip(["a", "b", "c"]).map(|(world, name)| Clients::named(world, name)).collect();
     let stop = AtomicBool::new(false);
-    let done = Mutex::new(0_usize);
-    let worlds: Vec<&World> = machines.all.iter().collect();
     let server = &mut machines.server;
     std::thread::scope(|scope| {
+        // These want the same locks, one after the other.
         for (at, world) in worlds.iter().enumerate() {
-            let (stop, done) = (&stop, &done);
+            let stop = &stop;
             scope.spawn(move || {
                 let agent = format!("agent-{at}");
                 let mut n = 0;
                 while !stop.load(Ordering::Relaxed) {
                     n = (n + 1) % 5;
                     if lock(world, &agent, n).0 == 0 {
-                        *done.lock().unwrap() += 1;
                         release(world, &agent, n);
                     }
                 }
             });
         }
         let _ends = Ends(&stop);
-        for round in 0..4 {
-            let before = *done.lock().unwrap();
-            until("something is acknowledged", || *done.lock().unwrap() > before + 5);
-            if round % 2 == 0 {
-                server.kill();
-                server.resume();
-            } else {
-                daemons[round / 2].kill();
-                daemons[round / 2] = worlds[round / 2].start();
+        Clients::during_all(&all, || {
+            for round in 0..6 {
+                all.iter().for_each(Clients::goes_on);
+                if round % 2 == 0 {
+                    server.kill();
+                    server.resume();
+                } else {
+                    daemons[round / 2].kill();
+                    daemons[round / 2] = worlds[round / 2].start();
+                }
             }
-        }
+            all.iter().for_each(Clients::goes_on);
+        });
     });
+    all.iter().for_each(Clients::are_refused_in_words);
+    Clients::check_all(&all);
+    drop(all);
+    machines.all = worlds;
     machines.check();
 }
 

@@ -25,6 +25,8 @@ mod daemon_postgres;
 mod daemons_of_hosts;
 #[cfg(unix)]
 mod damage;
+#[cfg(target_os = "linux")]
+mod database_told;
 mod engine;
 mod engine_live;
 #[cfg(target_os = "linux")]
@@ -32,6 +34,8 @@ mod faults;
 mod frames;
 #[cfg(target_os = "linux")]
 mod host_signatures;
+#[cfg(target_os = "linux")]
+mod hosts_failover;
 #[cfg(target_os = "linux")]
 mod hosts_faults;
 #[cfg(target_os = "linux")]

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::World;
-use super::own_api::own;
+use super::own_api::{asked, own};
 use super::waits::{Ends, within};
 
 /// The time that a write may take if the database does not answer: the commit before it (three seconds), a handshake, and some more for a
@@ -79,11 +79,17 @@ impl<'a> Clients<'a> {
         let (symbol, agent) =
             (format!("work/{}n{n}.rs:run", self.name), format!("ada-{}{}", self.name, n / LOCKS_OF_AN_AGENT));
         let body = json!({ "symbol": symbol, "ttl_ms": 3_600_000, "reason": "room ".repeat(50) });
-        let asked = Instant::now();
-        let (status, answer) = own(self.world, ("POST", "/lock"), &[("x-provost-agent", &agent)], &body);
-        let answered = Instant::now();
+        let since = Instant::now();
+        // A daemon that was killed meanwhile may have given it, and has not said so.
+        let Some((status, answer)) =
+            asked(self.world, ("POST", "/lock"), &[("x-provost-agent", &agent)], &body)
+        else {
+            return false;
+        };
+        let (asked, answered) = (since, Instant::now());
         if status == 200 {
-            let fence = answer["lock"]["fence"].as_u64().expect("a fence");
+            // An answer that broke off has none.
+            let Some(fence) = answer["lock"]["fence"].as_u64() else { return false };
             self.grants.lock().unwrap().push(Grant { symbol, fence, asked, answered });
         } else {
             self.refused.lock().unwrap().push((answered - asked, answer.to_string()));

@@ -121,6 +121,11 @@ impl Machines {
         Self::write(world, url, "");
     }
 
+    /// The same with more behind it.
+    pub(crate) fn configure_with_url(&self, world: &World, url: &str, more: &str) {
+        Self::write(world, url, more);
+    }
+
     fn write(world: &World, url: &str, more: &str) {
         world.configure(&format!(
             "store.url = {url:?}\nstore.name = \"shop\"\n[workers.robot]\ntype = \"polling\"\n{more}"

@@ -60,6 +60,8 @@ pub(crate) mod source;
 pub(crate) mod storm;
 pub(crate) mod terminal;
 pub(crate) mod tokens;
+#[cfg(target_os = "linux")]
+pub(crate) mod told;
 pub(crate) mod waits;
 pub(crate) mod ways_outside;
 pub(crate) mod webserver;

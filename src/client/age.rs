@@ -1,0 +1,24 @@
+//! The age of what a daemon has answered, where the database that has its state does not answer it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+/// The greatest age of the answers to some clients; clones are one.
+#[derive(Clone, Default, Debug)]
+pub struct Age(Arc<AtomicU64>);
+
+impl Age {
+    pub(super) fn note(&self, ms: u64) {
+        self.0.fetch_max(ms, Ordering::Relaxed);
+    }
+
+    /// Says how old an answer may be; `None` if all are of the moment at which they came.
+    pub fn in_words(&self) -> Option<String> {
+        let age = Duration::from_millis(self.0.load(Ordering::Relaxed));
+        (!age.is_zero()).then(|| {
+            let seconds = age.as_secs().max(1);
+            format!("the database does not answer the daemon: what is shown may be {seconds} s old")
+        })
+    }
+}

@@ -1,0 +1,186 @@
+//! What people and agents are told while a daemon's database is away, slow, read-only or crowded: by `status`, by `doctor`, on the page, and
+//! beside each answer to a question.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::support::World;
+use crate::support::histories::{Clients, says};
+use crate::support::mcp_host::Host;
+use crate::support::own_api::own;
+use crate::support::postgres::{Between, Loses, Server, name_of};
+use crate::support::rules::ALLOW;
+use crate::support::told::{PAGE, Places};
+use crate::support::waits::{stays, until_some};
+
+/// A write is refused within two seconds where no commit was under way; a loaded machine needs some more.
+const REFUSED_WITHIN: Duration = Duration::from_millis(3_500);
+
+fn world(url: &str, more: &str) -> World {
+    let world = World::new();
+    world.configure(&format!("store.url = {url:?}\nstore.name = \"shop\"\n{more}"));
+    world
+}
+
+/// Where a write is refused, and how long that takes.
+fn is_refused_in_time(clients: &Clients<'_>) {
+    let since = Instant::now();
+    assert!(!clients.take(), "there is no database");
+    let took = since.elapsed();
+    assert!(took < REFUSED_WITHIN, "after {took:?}");
+}
+
+#[test]
+fn each_place_says_how_the_database_is_and_a_write_is_refused_in_time() {
+    let mut server = Server::start();
+    let between = Between::at(&server);
+    let world = world(&between.database(&server.database()).url, PAGE);
+    let daemon = world.start();
+    let (places, clients) = (Places::of(&world), Clients::of(&world));
+    places.say("takes every write");
+    assert!(clients.take());
+
+    for lost in [Loses::Both, Loses::Answers, Loses::Questions] {
+        between.lose(lost);
+        is_refused_in_time(&clients);
+        is_refused_in_time(&clients);
+        places.say("takes nothing since");
+        places.say_each(["what is shown may be old", "the daemon shows may be", "what is shown may be"]);
+        between.lose(Loses::Nothing);
+        until_some("writes go on", || clients.take().then_some(()));
+        places.say("takes every write");
+    }
+
+    server.hang(true);
+    is_refused_in_time(&clients);
+    places.say("takes nothing since");
+    server.hang(false);
+    until_some("writes go on", || clients.take().then_some(()));
+
+    server.kill();
+    is_refused_in_time(&clients);
+    places.say("takes nothing since");
+    server.resume();
+    until_some("writes go on", || clients.take().then_some(()));
+
+    server.set("default_transaction_read_only = on");
+    until_some("writes are refused", || (!clients.take()).then_some(()));
+    places.say("read-only");
+    server.sql("postgres", "alter system reset default_transaction_read_only");
+    server.sql("postgres", "select pg_reload_conf()");
+    until_some("writes go on", || clients.take().then_some(()));
+
+    // Each turn takes two round trips.
+    between.be_late(Duration::from_millis(300));
+    until_some("a write is slow, and goes on", || clients.take().then_some(()));
+    places.say_each(["is slow: a write takes", "is slow", "is slow"]);
+    between.be_late(Duration::ZERO);
+    until_some("writes go on", || clients.take().then_some(()));
+    places.say("takes every write");
+    clients.check().unwrap();
+    daemon.stop();
+}
+
+/// The header that says how old an answer may be.
+const OLD: &str = "may be";
+
+#[test]
+fn who_asks_while_the_database_is_away_is_told_how_old_the_answer_may_be() {
+    let server = Server::start();
+    let between = Between::at(&server);
+    let world = world(&between.database(&server.database()).url, "");
+    let daemon = world.start();
+    let mut agent = Host::new_era(&world, "ada");
+    let listed = |host: &mut Host| host.call("lock_list", json!({}))["content"].to_string();
+    let asks = |args: &[&str]| {
+        let out = world.command(args).env("DEVIT_NO_AUTO_START", "1").output().unwrap();
+        assert!(out.status.success(), "{out:?}");
+        (String::from_utf8(out.stdout).unwrap(), String::from_utf8(out.stderr).unwrap())
+    };
+    world.write("src/a.rs", "fn run() {}\n");
+    world.done("eve", &["lock", "acquire", "src/a.rs:run"]);
+    for args in [&["lock", "list"][..], &["lock", "list", "--json"]] {
+        assert!(!asks(args).1.contains(OLD));
+    }
+    assert!(!listed(&mut agent).contains(OLD));
+
+    between.lose(Loses::Both);
+    until_some("an answer is old", || asks(&["lock", "list"]).1.contains(OLD).then_some(()));
+    let (answer, beside) = asks(&["lock", "list", "--json"]);
+    assert!(answer.contains("src/a.rs:run"), "{answer}");
+    let _one_value: Value = serde_json::from_str(&answer).unwrap();
+    assert!(beside.contains("the database does not answer the daemon"), "{beside}");
+    let told = listed(&mut agent);
+    assert!(told.contains("src/a.rs:run") && told.contains(OLD), "{told}");
+    // A refusal says why itself.
+    let (code, refused) = says(&world, &["lock", "acquire", "src/a.rs:run", "--json"]);
+    assert!(code != 0 && refused.contains("shared store"), "{code}: {refused}");
+    let _one_value: Value = serde_json::from_str(&refused).unwrap();
+
+    between.lose(Loses::Nothing);
+    until_some("answers are fresh", || (!asks(&["lock", "list"]).1.contains(OLD)).then_some(()));
+    assert!(!listed(&mut agent).contains(OLD));
+    daemon.stop();
+}
+
+#[test]
+fn a_run_that_ends_while_the_database_is_away_is_reported_once_it_is_back() {
+    let server = Server::start();
+    let between = Between::at(&server);
+    let database = server.database();
+    let world = world(&between.database(&database).url, "");
+    world.rule(ALLOW);
+    let daemon = world.start();
+    let asker = world.client(&daemon, "orch");
+    let (task, reply) = asker.delegate("shell", "sleep 5; echo made", json!({}));
+    reply.ack();
+    let sql = |text: &str| server.sql(&name_of(&database), text);
+    let count = |kind: &str| sql(&format!("select count(*) from provost.event where kind = '{kind}'"));
+    until_some("it runs", || (count("task_started") == "1").then_some(()));
+    between.lose(Loses::Both);
+    // Shorter than the time after which a host without its database ends its runs.
+    let clients = Clients::of(&world);
+    stays("the database is away", Duration::from_secs(7), || !clients.take());
+    assert_eq!(count("task_finished"), "0");
+    between.lose(Loses::Nothing);
+    let result = asker.result_of(&task);
+    assert!(result["status"] == "completed" && result.to_string().contains("made"), "{result}");
+    assert_eq!((count("task_started"), count("task_finished")), ("1".into(), "1".into()));
+    clients.refusals();
+    daemon.stop();
+}
+
+#[test]
+fn a_commit_whose_wait_for_a_standby_is_cancelled_counts_as_unknown_and_is_found() {
+    let server = Server::start();
+    let database = server.database();
+    let world = world(&database.url, "[metrics]\nenabled = true\n");
+    let daemon = world.start();
+    let found = || {
+        let told = says(&world, &["daemon", "metrics"]).1;
+        let line = told.lines().find(|it| it.contains("unknown_commits_total{found=\"stored\"}"));
+        line.and_then(|it| it.rsplit_once(' ')?.1.parse::<f64>().ok()).unwrap_or(0.0)
+    };
+    assert!(Clients::of(&world).take());
+    assert_eq!(found(), 0.0);
+    server.set("synchronous_standby_names = 'ANY 1 (away)'");
+    std::thread::scope(|scope| {
+        let asked = scope.spawn(|| {
+            let body = json!({ "symbol": "work/a.rs:run", "ttl_ms": 600_000 });
+            own(&world, ("POST", "/lock"), &[("x-provost-agent", "ada")], &body)
+        });
+        let cancel = "select pg_cancel_backend(pid) from pg_stat_activity where wait_event = 'SyncRep'";
+        until_some("an operator cancels its wait", || {
+            server.sql("postgres", cancel).starts_with('t').then_some(())
+        });
+        server.set("synchronous_standby_names = ''");
+        let (status, answer) = asked.join().unwrap();
+        assert_eq!(status, 200, "{answer}");
+    });
+    assert!(world.log().contains("the database warns"), "{}", world.log());
+    assert!(found() >= 1.0);
+    let listed = own(&world, ("GET", "/locks"), &[("x-provost-agent", "ada")], &Value::Null).1;
+    assert_eq!(listed["locks"].as_array().unwrap().len(), 2, "{listed}");
+    daemon.stop();
+}

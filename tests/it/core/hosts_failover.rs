@@ -1,0 +1,168 @@
+//! Daemons of three machines at a primary and its standby: when the primary dies, when it comes back, and when its successor lacks what was
+//! acknowledged. After each case the histories of all clients and the log of all hosts are checked.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::support::histories::{Clients, reads_go_on, says};
+use crate::support::machines::Machines;
+use crate::support::postgres::{Server, name_of};
+use crate::support::told::{PAGE, Places};
+use crate::support::waits::{stays, until_some, within};
+use crate::support::{Daemon, UP, World};
+
+/// Waits for something that takes a burial, a restart, or less.
+fn until(what: &str, condition: impl FnMut() -> bool) {
+    assert!(within(Duration::from_secs(60), condition), "{what}: not within a minute");
+}
+
+/// Three machines that find the database at either of two servers, their worlds, and the standby.
+fn at_a_pair() -> (Machines, Vec<World>, Server) {
+    let mut machines = Machines::joined(3);
+    let second = machines.server.standby("second");
+    let url = machines.server.or(&second, &machines.database);
+    machines.all.iter().for_each(|it| machines.configure_with_url(it, &url, PAGE));
+    let worlds = std::mem::take(&mut machines.all);
+    (machines, worlds, second)
+}
+
+fn clients(worlds: &[World]) -> Vec<Clients<'_>> {
+    worlds.iter().zip(["a", "b", "c"]).map(|(world, name)| Clients::named(world, name)).collect()
+}
+
+fn entries(server: &Server, machines: &Machines) -> String {
+    server.sql(&name_of(&machines.database), "select count(*) from provost.entry")
+}
+
+#[test]
+fn a_failover_to_a_synchronous_standby_loses_nothing_and_an_old_primary_is_taken_by_none() {
+    let (mut machines, worlds, mut second) = at_a_pair();
+    machines.server.set("synchronous_standby_names = 'ANY 1 (second)'");
+    let mut daemons: Vec<Daemon> = worlds.iter().map(World::start).collect();
+    let all = clients(&worlds);
+    Clients::during_all(&all, || {
+        machines.server.kill();
+        second.promote();
+        all.iter().for_each(Clients::goes_on);
+        // It claims that it can be written.
+        machines.server.resume();
+        second.end_sessions();
+        all.iter().for_each(Clients::goes_on);
+    });
+    all.iter().for_each(Clients::are_refused_in_words);
+    Clients::check_all(&all);
+    assert_eq!(second.sql(&name_of(&machines.database), "select timeline from provost.repo"), "2");
+    for world in &worlds {
+        Places::of(world).say_each(["timeline 2", "takes every write", "timeline 2"]);
+    }
+
+    // Who finds the old primary alone writes nothing there.
+    let old = entries(&machines.server, &machines);
+    daemons.pop().expect("three").stop();
+    let third = &worlds[2];
+    machines.configure_at(third, &machines.database.url);
+    let (code, text) = says(third, UP);
+    assert!(code != 0 && text.contains("an old primary, at timeline 1, and 2 was seen"), "{code}: {text}");
+    assert_eq!(entries(&machines.server, &machines), old);
+    machines.configure_at(third, &machines.server.or(&second, &machines.database));
+    let _back = third.start();
+    assert!(all[2].take());
+    Clients::check_all(&all);
+    drop(all);
+    std::mem::swap(&mut machines.server, &mut second);
+    machines.all = worlds;
+    machines.check();
+}
+
+/// Has the standby hear no more, takes more locks on all machines, and has the standby take over. Returns the newest number that was given.
+fn loses_the_end(all: &[Clients<'_>], first: &mut Server, second: &Server) -> u64 {
+    until_some("the standby has what was there", || {
+        let sql = "select replay_lsn = pg_current_wal_lsn() from pg_stat_replication";
+        (first.sql("postgres", sql) == "t").then_some(())
+    });
+    second.set("primary_conninfo = ''");
+    until_some("the standby hears no more", || second.processes("walreceiver").is_empty().then_some(()));
+    for _ in 0..5 {
+        all.iter().for_each(|it| assert!(it.take()));
+    }
+    let last = |it: &Clients<'_>| it.grants.lock().unwrap().iter().map(|it| it.fence).max();
+    let last = all.iter().filter_map(last).max().expect("a grant");
+    first.kill();
+    second.promote();
+    last
+}
+
+#[test]
+fn a_loss_at_a_failover_stops_three_machines_until_a_person_accepts_it_on_one_of_them() {
+    let (mut machines, worlds, mut second) = at_a_pair();
+    let mut daemons: Vec<Daemon> = worlds.iter().map(World::start).collect();
+    let all = clients(&worlds);
+    all.iter().for_each(|it| assert!(it.take()));
+    let last = loses_the_end(&all, &mut machines.server, &second);
+    let before = entries(&second, &machines);
+    for (clients, world) in all.iter().zip(&worlds) {
+        until("the loss is told", || !clients.take() && says(world, &["status"]).1.contains("went back"));
+        Places::of(world).say("went back");
+        assert!(says(world, &["status"]).1.contains("provost store accept-loss"));
+        reads_go_on(world);
+    }
+    stays("none writes", Duration::from_secs(2), || !all.iter().any(Clients::take));
+    assert_eq!(entries(&second, &machines), before);
+
+    // One machine's daemon still runs when a person accepts the loss on another one, and one starts afterwards.
+    let (third, first) = (daemons.pop().expect("three"), daemons.swap_remove(0));
+    for (daemon, world) in [(third, &worlds[2]), (first, &worlds[0])] {
+        assert_eq!(daemon.asked_to_stop().code(), Some(1), "its stop is not on record");
+        let (code, text) = says(world, UP);
+        assert!(code == 8 && text.contains("went back") && text.contains("accept-loss"), "{code}: {text}");
+    }
+    let (code, text) = says(&worlds[0], &["store", "accept-loss", "--yes", "--json"]);
+    assert_eq!(code, 0, "{text}");
+    let told: Value = serde_json::from_str(&text).expect("JSON");
+    assert!(told["fences_above"].as_u64().unwrap() > last, "{told}");
+    let _first = worlds[0].start();
+    assert!(all[0].take());
+    until("the one that was not stopped goes on", || all[1].take());
+    let _third = worlds[2].start();
+    assert!(all[2].take());
+
+    for clients in &all {
+        assert!(clients.grants.lock().unwrap().last().expect("a grant").fence > last + 1_000);
+        let found = clients.check().expect_err("the checker finds what is lost");
+        assert!(found.contains("acknowledged and lost"), "{found}");
+    }
+    for world in &worlds {
+        let (code, text) = says(world, &["journal", "verify"]);
+        assert!(code == 0 && text.contains("provost store accept-loss"), "{code}: {text}");
+    }
+    drop(all);
+    std::mem::swap(&mut machines.server, &mut second);
+    machines.all = worlds;
+}
+
+#[test]
+fn a_machine_that_went_on_at_an_old_primary_is_told_at_the_new_one() {
+    let (machines, worlds, second) = at_a_pair();
+    let old_alone = machines.database.url.clone();
+    machines.configure_with_url(&worlds[2], &old_alone, PAGE);
+    let mut daemons: Vec<Daemon> = worlds.iter().map(World::start).collect();
+    let all = clients(&worlds);
+    all.iter().for_each(|it| assert!(it.take()));
+    until_some("the standby has what was there", || {
+        let sql = "select replay_lsn = pg_current_wal_lsn() from pg_stat_replication";
+        (machines.server.sql("postgres", sql) == "t").then_some(())
+    });
+    // Both can be written: without a standby that is waited for, none of them knows.
+    second.promote();
+    machines.server.end_sessions();
+    until("one that knows both goes to the new one", || all[0].take() && all[1].take());
+    until("one that knows the old one alone stays there", || all[2].take());
+
+    machines.configure_with_url(&worlds[2], &machines.server.or(&second, &machines.database), PAGE);
+    daemons.pop().expect("three").stop();
+    let (code, text) = says(&worlds[2], UP);
+    assert!(code == 8 && text.contains("went back") && text.contains("accept-loss"), "{code}: {text}");
+    assert!(all[0].take() && all[1].take(), "the others go on");
+    Clients::check_all(&all[..2]);
+}
