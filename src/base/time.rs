@@ -19,6 +19,12 @@ impl Timestamp {
         Self(self.0.saturating_add(i64::from(ttl.as_millis())))
     }
 
+    /// Returns the moment `ttl` earlier; it saturates, too.
+    #[must_use]
+    pub fn before(self, ttl: Ttl) -> Self {
+        Self(self.0.saturating_sub(i64::from(ttl.as_millis())))
+    }
+
     /// Returns the milliseconds from `earlier` to this moment; zero if `earlier` is later.
     pub fn since_ms(self, earlier: Timestamp) -> u64 {
         self.0.saturating_sub(earlier.0).try_into().unwrap_or(0)

@@ -23,7 +23,7 @@ use super::{Daemon, now};
 use provost_base::limits::{TELEMETRY_LAST_MS_MAX, TELEMETRY_SPANS_MAX};
 use provost_base::{Digest, HostId, TaskId, Timestamp, WebAddress};
 use provost_config::{Config, Loaded, Places};
-use provost_domain::view::{TaskOfApply, TracesOfTasks};
+use provost_domain::view::TracesOfTasks;
 use provost_domain::{ApplyEvent, Event, EventKind, HereIs, Task};
 use provost_effects::TraceParent;
 use provost_egress::{Outward, post, system_resolver};
@@ -200,8 +200,10 @@ impl Sending {
     }
 
     async fn hear(&mut self, event: &Event) {
-        if let EventKind::Apply(ApplyEvent::ApplyBegun { apply, .. }) = &event.kind {
-            let task = self.engine.view(TaskOfApply(*apply)).await.ok().flatten();
+        if let EventKind::Apply(ApplyEvent::ApplyBegun { apply, .. }) = &event.kind
+            && event.host == self.here
+        {
+            let task = self.provost.task_of_apply(*apply).await;
             self.traces.begin_apply(*apply, event.at, task);
         }
         if let EventKind::TaskFinished { task, .. } = &event.kind {

@@ -63,8 +63,11 @@ impl Merged {
                     Block::List(rows) => {
                         let (title, counts) = without_count(&rows.title);
                         let section = merged.section(title, counts, &rows.columns, &rows.empty);
-                        let items = rows.rows.iter().cloned();
-                        section.items.extend(items.map(|row| Item { repository, row }));
+                        section.widen(&rows.columns);
+                        let rows_in_it =
+                            rows.rows.iter().map(|row| section.in_columns(&rows.columns, row.clone()));
+                        let items: Vec<Item> = rows_in_it.map(|row| Item { repository, row }).collect();
+                        section.items.extend(items);
                         section.more += rows.more;
                         // The newest event over all repositories.
                         let newest =
@@ -121,6 +124,36 @@ impl Merged {
 }
 
 impl Section {
+    /// Takes over the columns that only another repository's list has: agents have a host only where there are several hosts.
+    fn widen(&mut self, columns: &[&'static str]) {
+        for (at, name) in columns.iter().enumerate() {
+            if self.columns.contains(name) {
+                continue;
+            }
+            // Its neighbour on the left is there: it was before, or has just been taken over.
+            let left = columns[..at].last().and_then(|left| self.columns.iter().position(|it| it == left));
+            let place = left.map_or(0, |left| left + 1);
+            self.columns.insert(place, name);
+            for item in &mut self.items {
+                let place = place.min(item.row.cells.len());
+                item.row.cells.insert(place, Cell::None);
+            }
+        }
+    }
+
+    /// Returns a row of a list with these columns in the columns of this section, which has all of them.
+    fn in_columns(&self, columns: &[&'static str], mut row: Row) -> Row {
+        if self.columns != columns {
+            let mut of_list: Vec<_> = columns.iter().zip(row.cells).collect();
+            let cell = |name: &&'static str| {
+                let at = of_list.iter().position(|(it, _)| *it == name);
+                at.map_or(Cell::None, |at| of_list.swap_remove(at).1)
+            };
+            row.cells = self.columns.iter().map(cell).collect();
+        }
+        row
+    }
+
     /// Sorts the rows. Within a repository `view` has decided the order; over all repositories, approvals that wait
     /// are sorted by their end, and events and messages by their time.
     fn in_order(&mut self) {

@@ -46,17 +46,19 @@ impl Doing<'_> {
 pub fn agents(from: &AgentSources, filter: &Filter, most: usize) -> Shown {
     let doing = doing(from);
     let nothing = Doing::default();
+    // By all agents that are known: the column does not come and go while a person types a filter.
+    let has_hosts = from.known.iter().any(|it| it.host.is_some());
     let mut rows: Vec<(u8, Row)> = from
         .known
         .iter()
-        .filter(|it| filter.takes(&[&it.id, it.name.as_deref().unwrap_or_default(), &it.doors.join(" ")]))
-        .map(|agent| row(agent, doing.get(agent.id.as_str()).unwrap_or(&nothing)))
+        .filter(|it| passes(it, filter))
+        .map(|agent| row(agent, doing.get(agent.id.as_str()).unwrap_or(&nothing), has_hosts))
         .collect();
     rows.sort_by_key(|(rank, _)| *rank);
     let more = rows.len().saturating_sub(most);
     let rows = Rows {
         title: format!("Agents ({})", rows.len()),
-        columns: vec!["State", "Agent", "Because", "Holds", "Doors", "Seen"],
+        columns: columns(has_hosts),
         rows: rows.into_iter().take(most).map(|(_, row)| row).collect(),
         more,
         empty: match filter.is_empty() {
@@ -65,6 +67,17 @@ pub fn agents(from: &AgentSources, filter: &Filter, most: usize) -> Shown {
         },
     };
     Shown::new("Agents", vec![Block::List(rows)])
+}
+
+fn passes(agent: &Agent, filter: &Filter) -> bool {
+    let (name, host) = (agent.name.as_deref(), agent.host.as_deref());
+    filter.takes(&[&agent.id, name.unwrap_or_default(), &agent.doors.join(" "), host.unwrap_or_default()])
+}
+
+/// Returns the headings. The host stands beside the time at which the agent was seen there.
+fn columns(has_hosts: bool) -> Vec<&'static str> {
+    let host = has_hosts.then_some("Host");
+    ["State", "Agent", "Because", "Holds", "Doors"].into_iter().chain(host).chain(["Seen"]).collect()
 }
 
 fn doing(from: &AgentSources) -> BTreeMap<&str, Doing<'_>> {
@@ -98,7 +111,7 @@ fn doing(from: &AgentSources) -> BTreeMap<&str, Doing<'_>> {
     doing
 }
 
-fn row(agent: &Agent, doing: &Doing<'_>) -> (u8, Row) {
+fn row(agent: &Agent, doing: &Doing<'_>, has_hosts: bool) -> (u8, Row) {
     let (rank, state, because) = state(agent, doing);
     let to = doing.runs.or(doing.asked).map(|it| super::task::path(&it.id));
     let one = doing.holds.first().map(|lock| super::locks::release(&lock.symbol, Some(lock.fence)));
@@ -107,17 +120,13 @@ fn row(agent: &Agent, doing: &Doing<'_>) -> (u8, Row) {
     let here = Here::verb("revoke-tokens", serde_json::json!({ "agent": agent.id }));
     let revoke = Command::new("Revoke its tokens", format!("provost token revoke --of {name}")).or_here(here);
     let message = super::messages::write("Message", &[&agent.id]);
+    let doors = Cell::text(&agent.doors.join(", "));
+    let host = has_hosts.then(|| agent.host.as_deref().map_or(Cell::None, Cell::code));
+    let cells = [Cell::State(state), Cell::code(&agent.id), because, holds(doing), doors].into_iter();
     let row = Row {
         key: agent.id.clone(),
         to,
-        cells: vec![
-            Cell::State(state),
-            Cell::code(&agent.id),
-            because,
-            holds(doing),
-            Cell::text(&agent.doors.join(", ")),
-            Cell::time(agent.last_seen.as_deref()),
-        ],
+        cells: cells.chain(host).chain([Cell::time(agent.last_seen.as_deref())]).collect(),
         commands: one.into_iter().chain(all).chain([revoke, message]).collect(),
     };
     (rank, row)

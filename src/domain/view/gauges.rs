@@ -1,8 +1,8 @@
 //! The numbers of everything that is watched from outside, and how long the oldest of each kind has waited.
 
 use super::View;
-use crate::{Deed, State, TaskState, WorkerKind};
-use provost_base::{EventSeq, Timestamp};
+use crate::{Deed, State, Task, TaskState, WorkerKind};
+use provost_base::{EventSeq, Timestamp, Ttl};
 
 /// The query for counts of live things; past ones cost nothing.
 #[derive(Clone, Copy, Debug)]
@@ -100,7 +100,9 @@ impl View for Gauges {
                 TaskState::Awaiting { .. } => it.awaiting += 1,
                 TaskState::Waiting => it.waiting += 1,
                 TaskState::Retrying { .. } => it.retrying += 1,
-                TaskState::Queued { .. } => it.queued.add(task.updated_at),
+                TaskState::Queued { until } => {
+                    it.queued.add(queued_since(task, until, state.settings.away_keep));
+                }
                 TaskState::Assigned { .. } => it.assigned += 1,
                 TaskState::Running { .. } => {
                     it.running += 1;
@@ -117,4 +119,15 @@ impl View for Gauges {
         }
         it
     }
+}
+
+/// Returns when a task was queued, which is `keep` before its worker loses it.
+fn queued_since(task: &Task, until: Timestamp, keep: Ttl) -> Timestamp {
+    if task.capture {
+        // A picture is lost sooner, and nothing happens to its task before it is taken.
+        return task.updated_at;
+    }
+    // What happens to a task while it waits, such as words for its agent, makes its wait no shorter. `keep` may have
+    // been another duration when the task was queued.
+    until.before(keep).max(task.created_at).min(task.updated_at)
 }

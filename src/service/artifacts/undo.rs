@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use super::{Agreed, Applied, ApplyError, Provost, Sorted, places};
 use provost_base::limits::DIFF_MS_MAX;
 use provost_base::{AgentId, ApplyId, RepoPath, TaskId, Timestamp};
-use provost_domain::view::AppliesUnderWay;
+use provost_domain::view::{AppliesUnderWay, TaskOfApply};
 use provost_domain::{Answer, Principal, Seen, Taking};
 use provost_workspace::apply_record::{Record, Side, Step};
 use provost_workspace::change_plan::{Check, FileWrite, Want, plan};
@@ -67,6 +67,18 @@ impl Provost {
             broken_off: record.end.is_some_and(|it| it.broken_off),
         };
         Ok(records.iter().rev().map(past).collect())
+    }
+
+    /// Returns the task whose changes an apply of this host writes or takes back, also of one that is over by now;
+    /// `None` if the files are no task's changes.
+    pub async fn task_of_apply(&self, apply: ApplyId) -> Option<TaskId> {
+        if let Ok(Some(task)) = self.view(TaskOfApply(apply)).await {
+            return Some(task);
+        }
+        // The core forgets an apply with its end, but its record stays.
+        let provost = self.clone();
+        let read = self.in_applying_turn(move || provost.0.applying.records.read(apply)).await;
+        read.ok()?.ok()??.head.takes.map(|it| it.task)
     }
 
     /// Restores the files as they were before an apply. A file that has changed since is left alone, unless `force`

@@ -2,6 +2,8 @@
 
 mod colours;
 mod frames;
+#[cfg(target_os = "linux")]
+mod machines;
 mod model;
 #[cfg(unix)]
 mod real;

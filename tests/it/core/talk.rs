@@ -4,6 +4,7 @@ use provost::base::{TaskId, Ttl};
 use provost::domain::command::{
     BeginRun, EndRun, NoteSaid, NoteSession, ResumeRun, SayToTask, SayingsTaken, Status, TakeSayings,
 };
+use provost::domain::view::{Gauges, View as _};
 use provost::domain::{
     AgentSession, Answer, EventKind, Principal, Refusal, Reply, Report, SayingState, TalkEvent, Task,
 };
@@ -59,6 +60,18 @@ fn what_is_said_waits_until_it_is_delivered_and_nothing_is_taken_on_after_the_la
     assert!(taken(&mut s, &task).is_empty());
     let late = say(&mut s, &client("ada"), &task, "three");
     assert!(matches!(late, Err(Refusal::SessionCannot { .. })), "{late:?}");
+}
+
+#[test]
+fn what_is_said_to_a_queued_task_makes_its_wait_no_shorter() {
+    let mut s = Script::new();
+    let task = s.delegate(&client("ada"), "do", "cli");
+    let queued = s.now;
+    s.pass(Ttl::minutes(1));
+    say(&mut s, &client("ada"), &task, "hurry").unwrap();
+    assert!(found(&s, &task).updated_at > queued);
+    let waiting = Gauges.look(s.now, s.core.state()).queued;
+    assert_eq!((waiting.count, waiting.since), (1, Some(queued)));
 }
 
 #[test]

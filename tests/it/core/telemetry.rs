@@ -1,84 +1,19 @@
-//! Traces and metrics over OTLP, as a collector reads them: with the decoder that the project OpenTelemetry has made of its own
-//! definitions.
+//! Traces and metrics over OTLP, as a collector reads them.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
-use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;
-use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
-use opentelemetry_proto::tonic::common::v1::any_value::Value as Said;
-use opentelemetry_proto::tonic::common::v1::{AnyValue, KeyValue};
+use opentelemetry_proto::tonic::common::v1::KeyValue;
 use opentelemetry_proto::tonic::metrics::v1::metric::Data;
-use opentelemetry_proto::tonic::trace::v1::Span;
-use prost::Message as _;
 use serde_json::{Value, json};
 
+use crate::support::collector::{self, configured, hex, known, metrics, of_task, sample, world};
 use crate::support::desk::ask;
-use crate::support::receiver::{Heard, Receiver, status};
+use crate::support::loopback_client::Http;
+use crate::support::receiver::{Receiver, status};
 use crate::support::rules::{ALLOW, ASK};
 use crate::support::terminal::at_the_terminal;
 use crate::support::waits::until_some;
 use crate::support::{World, eventually};
-
-pub(super) fn configured(port: u16, more: &str) -> String {
-    format!("[telemetry]\notlp = \"http://127.0.0.1:{port}\"\nevery = \"1s\"\n{more}\n")
-}
-
-pub(super) fn world(rules: &str, port: u16, more: &str) -> World {
-    let world = World::new();
-    world.rule(rules);
-    world.configure(&configured(port, more));
-    world
-}
-
-/// Bodies of requests to a path.
-fn bodies(heard: &[Heard], path: &str) -> Vec<Vec<u8>> {
-    let line = format!("POST {path} HTTP/1.1");
-    let asked = heard.iter().filter(|it| it.line == line);
-    asked
-        .inspect(|it| assert_eq!(it.header("content-type"), "application/x-protobuf"))
-        .map(|it| it.raw.clone())
-        .collect()
-}
-
-pub(super) fn spans(receiver: &Receiver) -> Vec<Span> {
-    let requests = bodies(&receiver.heard(), "/v1/traces");
-    let decoded = requests.iter().map(|it| ExportTraceServiceRequest::decode(it.as_slice()).unwrap());
-    let of_resources = decoded.flat_map(|it| it.resource_spans);
-    of_resources
-        .flat_map(|it| {
-            let names: Vec<String> =
-                it.resource.unwrap().attributes.iter().map(|it| it.key.clone()).collect();
-            assert_eq!(names, ["service.name", "service.version", "service.instance.id"]);
-            it.scope_spans
-        })
-        .flat_map(|it| it.spans)
-        .collect()
-}
-
-pub(super) fn known(span: &Span) -> BTreeMap<String, String> {
-    let said = |it: &KeyValue| match it.value.clone() {
-        Some(AnyValue { value: Some(Said::StringValue(text)), .. }) => text,
-        Some(AnyValue { value: Some(Said::IntValue(number)), .. }) => number.to_string(),
-        other => panic!("{other:?}"),
-    };
-    span.attributes.iter().map(|it| (it.key.clone(), said(it))).collect()
-}
-
-pub(super) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|it| format!("{it:02x}")).collect()
-}
-
-/// The spans of a task, by name, once its run is among them.
-pub(super) fn of_task(receiver: &Receiver, task: &str) -> BTreeMap<String, Span> {
-    until_some("the spans of a task", || {
-        let all = spans(receiver);
-        let root = all
-            .iter()
-            .find(|it| it.name == "task" && known(it).get("provost.task.id").is_some_and(|it| it == task))?;
-        let its = all.iter().filter(|it| it.trace_id == root.trace_id);
-        Some(its.map(|it| (it.name.clone(), it.clone())).collect())
-    })
-}
 
 #[test]
 fn the_life_of_a_task_is_one_trace_and_its_worker_is_told_within_which_span_it_runs() {
@@ -137,7 +72,7 @@ fn what_is_denied_and_what_fails_are_traces_that_say_so() {
     // Each command is a span here.
     assert_eq!(ask(&world, "agent-a", "POST /lock", &json!({ "symbol": "a.ts:f" })).0, 200);
     let command = until_some("a command's span", || {
-        let all = self::spans(&receiver);
+        let all = collector::spans(&receiver);
         all.into_iter().find(|it| it.name == "command" && known(it)["provost.verb"] == "AcquireLock")
     });
     let about = known(&command);
@@ -152,11 +87,7 @@ fn metrics_are_sent_as_prometheus_gets_them() {
     let _daemon = world.start();
     assert_eq!(ask(&world, "agent-a", "POST /lock", &json!({ "symbol": "a.ts:f" })).0, 200);
     let metrics = until_some("the lock among the metrics", || {
-        let body = bodies(&receiver.heard(), "/v1/metrics").pop()?;
-        let decoded = ExportMetricsServiceRequest::decode(body.as_slice()).unwrap();
-        let all =
-            decoded.resource_metrics.into_iter().flat_map(|it| it.scope_metrics).flat_map(|it| it.metrics);
-        let all: BTreeMap<String, _> = all.map(|it| (it.name.clone(), it)).collect();
+        let all = metrics(&receiver);
         let commands = &all.get("provost_commands_total")?.data;
         let Some(Data::Sum(sum)) = commands else { panic!("{commands:?}") };
         assert!(sum.is_monotonic && sum.aggregation_temporality == 2);
@@ -174,6 +105,68 @@ fn metrics_are_sent_as_prometheus_gets_them() {
         );
     }
     assert!(matches!(metrics["provost_locks"].data, Some(Data::Gauge(_))));
+}
+
+/// The names of the metrics at `/metrics`.
+fn named(http: Http) -> BTreeSet<String> {
+    let text = String::from_utf8(http.get("/metrics").body).unwrap();
+    let names = text.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split(' ').next());
+    names.map(str::to_owned).collect()
+}
+
+#[test]
+fn what_waits_and_for_how_long_is_sent_under_the_names_that_prometheus_gets() {
+    let receiver = Receiver::plain();
+    let more = "[metrics]\nenabled = true\nlisten = \"127.0.0.1:0\"\n[workers.robot]\ntype = \"polling\"\n";
+    let world = world(ASK, receiver.port, more);
+    let daemon = world.start();
+    let client = world.client(&daemon, "orch:a");
+    // The first one waits for its worker, which never comes, and the second one for a person.
+    client.delegate("robot", "one", json!({})).1.ack();
+    client.delegate("robot", "two", json!({})).1.ack();
+    assert!(at_the_terminal(&world, "approve 1").status.success());
+    let lock = json!({ "symbol": "a.ts:f" });
+    assert_eq!(ask(&world, "agent-a", "POST /lock", &lock).0, 200);
+    let ages = [
+        "provost_queue_age_seconds_max",
+        "provost_approval_age_seconds_max",
+        "provost_lock_wait_age_seconds_max",
+    ];
+    let waiting = std::thread::scope(|scope| {
+        let body = json!({ "symbol": "a.ts:f", "wait_ms": 60_000 });
+        let world = &world;
+        scope.spawn(move || ask(world, "agent-b", "POST /lock", &body).0);
+        let waiting = until_some("the ages of all that waits", || {
+            let all = metrics(&receiver);
+            ages.iter().all(|name| sample(&all, name, &[]) > Some(0.0)).then_some(all)
+        });
+        assert_eq!(ask(world, "agent-a", "POST /unlock", &lock).0, 200);
+        waiting
+    });
+    for name in ages {
+        assert!(waiting[name].unit == "s" && matches!(waiting[name].data, Some(Data::Gauge(_))), "{name}");
+    }
+    for (name, labels) in [
+        ("provost_tasks", &[("state", "queued")][..]),
+        ("provost_tasks", &[("state", "awaiting")]),
+        ("provost_approvals_waiting", &[]),
+        ("provost_lock_waiters", &[]),
+    ] {
+        assert_eq!(sample(&waiting, name, labels), Some(1.0), "{name}");
+    }
+    let (wait, commits) = ("provost_lock_wait_seconds", "provost_batch_commit_seconds");
+    assert_eq!(sample(&waiting, wait, &[]), Some(0.0), "nobody has got a lock after a wait yet");
+    assert!(sample(&waiting, commits, &[]) > Some(0.0));
+    let later = until_some("the end of the wait", || {
+        Some(metrics(&receiver)).filter(|it| sample(it, wait, &[]) == Some(1.0))
+    });
+    let Some(Data::Histogram(waits)) = &later[wait].data else { panic!("{:?}", later[wait]) };
+    assert!(waits.data_points[0].sum > Some(0.0), "{waits:?}");
+    let http = Http::metrics(&world);
+    until_some("all names that are at /metrics, and no others", || {
+        let sent: BTreeSet<String> = metrics(&receiver).into_keys().collect();
+        (sent == named(http)).then_some(())
+    });
 }
 
 fn counted(world: &World, sample: &str) -> f64 {

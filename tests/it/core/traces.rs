@@ -7,9 +7,10 @@ use provost::domain::{ApplyEvent, Event};
 use provost::telemetry::Traces;
 use serde_json::{Value, json};
 
-use super::tasks_of_hosts::{builder, host_of, is, machines};
-use super::telemetry::{configured, hex, known, of_task, spans, world};
+use super::tasks_of_hosts::{builder, host_of, is, machines, rules};
 use crate::support::World;
+use crate::support::collector::{configured, hex, known, of_task, spans, world};
+use crate::support::desk::{ask, file};
 use crate::support::loopback_client::Http;
 use crate::support::mcp_host::Host;
 use crate::support::own_api::own;
@@ -209,6 +210,58 @@ fn a_task_that_was_tried_again_says_how_often_it_has_begun() {
     assert_eq!(known(&its["task"])["provost.attempts"], "2");
     assert!(its["run"].start_time_unix_nano < its["run"].end_time_unix_nano);
     assert_eq!(spans(&receiver).iter().filter(|it| it.name == "run").count(), 1, "one span for all attempts");
+}
+
+#[test]
+fn each_apply_of_a_tasks_changes_is_in_its_trace_and_says_what_was_not_written() {
+    let receiver = Receiver::plain();
+    let world = world(&rules(), receiver.port, "commands = 0");
+    world.configure(&format!("{}{}", configured(receiver.port, "commands = 0"), builder("")));
+    let names = ["first-file", "second-file", "third-file"];
+    names.iter().for_each(|it| world.write(it, "old\n"));
+    let _daemon = world.start();
+    let goal = names.map(|it| format!("echo new >{it}")).join("; ");
+    delegate(&world, &header(SPAN), &json!({ "task": "t1", "goal": goal, "worker": "builder" }));
+    let root = of_task(&receiver, "t1").remove("task").unwrap();
+    assert_eq!(hex(&root.trace_id), TRACE);
+    let person = |line: &str, is_done: bool| {
+        let ended = at_the_terminal(&world, line);
+        assert_eq!(ended.status.success(), is_done, "{line}: {ended:?}");
+    };
+    person("apply t1 first-file", true);
+    world.write("second-file", "mine\n");
+    // It would write nothing, so that it does not begin.
+    person("apply t1 second-file", false);
+    person("apply t1", false);
+    person("undo 1", true);
+    let artifacts = json!({ "artifacts": [file("fourth-file", "made elsewhere\n")] });
+    let (status, said) = ask(&world, "ed", "POST /apply-artifacts", &artifacts);
+    assert!(status == 200 && said["applied"] == 1, "{said}");
+    let texts = names.map(|it| std::fs::read_to_string(world.repo().join(it)).unwrap());
+    assert_eq!(texts, ["old\n", "mine\n", "new\n"]);
+    let applies = until_some("the spans of four applies", || {
+        let all: Vec<_> = spans(&receiver).into_iter().filter(|it| it.name == "apply").collect();
+        (all.len() >= 4).then_some(all)
+    });
+    let counts = |n: usize| {
+        let known = known(&applies[n]);
+        let said = ["provost.apply", "provost.files.applied", "provost.files.failed"];
+        (said.map(|it| known[it].parse::<u32>().unwrap()), applies[n].status.as_ref().unwrap().code)
+    };
+    let all: Vec<_> = (0..applies.len()).map(counts).collect();
+    assert_eq!(all, [([1, 1, 0], 1), ([2, 1, 1], 2), ([3, 1, 0], 1), ([4, 1, 0], 1)]);
+    for it in &applies[..3] {
+        assert_eq!((&it.trace_id, &it.parent_span_id), (&root.trace_id, &root.span_id), "{it:?}");
+        assert_eq!(known(it)["provost.task.id"], "t1");
+        assert!(it.start_time_unix_nano >= root.end_time_unix_nano, "{it:?}");
+        assert!(it.start_time_unix_nano <= it.end_time_unix_nano, "{it:?}");
+    }
+    let ids: BTreeSet<_> = applies.iter().map(|it| it.span_id.clone()).collect();
+    assert_eq!(ids.len(), 4, "each is a span of its own");
+    // What an editor brings is no task's.
+    assert!(applies[3].parent_span_id.is_empty() && applies[3].trace_id != root.trace_id);
+    assert!(!known(&applies[3]).contains_key("provost.task.id"));
+    assert!(receiver.heard().iter().all(|it| !it.body.contains("-file")), "a path was sent");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Lists: what agents hold as a tree, how long tasks took, the text where nothing waits, and both sides of a meeting.
+//! Lists: what agents hold as a tree, how long tasks took, the hosts of agents, the text where nothing waits, and both sides of a meeting.
 
 use provost::api::wire;
 use provost::view::{self, Block, Cell, Filter, Here, NeedSources, Rows, Shown, Tone};
@@ -122,6 +122,51 @@ fn a_task_has_its_age_its_duration_and_how_many_files_it_has_changed() {
     });
     let took = Cell::Took { from: SINCE.into(), to: Some(UNTIL.into()) };
     assert_eq!(row(over), [age, took, Cell::text("3")]);
+}
+
+#[test]
+fn an_agent_has_its_host_where_the_repository_has_several() {
+    let agent = |id: &str, host: Option<&str>| -> wire::Agent {
+        serde_json::from_value(json!({
+            "id": id, "version": null, "caps": [], "alive": true, "last_seen": SINCE, "registered_at": null, "host": host,
+            "mail": 0, "asked": 0,
+        }))
+        .unwrap()
+    };
+    let shown = |known: &[wire::Agent], typed: &str| {
+        let from = view::AgentSources { known: known.to_vec(), ..view::AgentSources::default() };
+        view::agents(&from, &Filter::parse(typed), 100)
+    };
+    let one = shown(&[agent("ada", None), agent("bob", None)], "");
+    assert_eq!(lists(&one)[0].columns, ["State", "Agent", "Because", "Holds", "Doors", "Seen"]);
+    assert!(lists(&one)[0].rows.iter().all(|it| it.cells.len() == 6));
+
+    let several = [agent("ada", Some("7f3a21c9")), agent("bob", Some("0b44de10")), agent("eve", None)];
+    let all = shown(&several, "");
+    let list = lists(&all)[0];
+    assert_eq!(list.columns, ["State", "Agent", "Because", "Holds", "Doors", "Host", "Seen"]);
+    let of_row = |row: &view::Row| (row.key.clone(), row.cells[5].clone(), row.cells[6].clone());
+    let seen = || Cell::time(Some(SINCE));
+    assert_eq!(
+        list.rows.iter().map(of_row).collect::<Vec<_>>(),
+        [
+            ("ada".into(), Cell::code("7f3a21c9"), seen()),
+            ("bob".into(), Cell::code("0b44de10"), seen()),
+            ("eve".into(), Cell::None, seen()),
+        ]
+    );
+    // A filter finds the agents of a host, and leaves the columns as they are.
+    for (typed, key) in [("0B44", "bob"), ("eve", "eve")] {
+        let found = shown(&several, typed);
+        let list = lists(&found)[0];
+        assert_eq!((list.columns.len(), list.rows.len(), list.rows[0].key.as_str()), (7, 1, key), "{typed}");
+    }
+    // Who was invited learns no host.
+    let invited = serde_json::to_string(&view::states("agents", all)).unwrap();
+    assert!(
+        invited.contains("ada") && !invited.contains("7f3a21c9") && !invited.contains("Host"),
+        "{invited}"
+    );
 }
 
 #[test]

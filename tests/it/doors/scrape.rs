@@ -125,6 +125,29 @@ fn what_waits_is_told_with_the_age_of_the_oldest() {
 }
 
 #[test]
+fn a_task_that_waits_for_its_workers_only_place_is_told_with_its_age() {
+    let agent = "[[agent]]\nid = \"coder\"\ncommand = [\"/bin/sh\"]\nmax_parallel = 1\n";
+    let world = world(ALLOW, agent);
+    let daemon = world.start();
+    let http = Http::metrics(&world);
+    let (age, queued) = ("provost_queue_age_seconds_max", "provost_tasks{state=\"queued\"}");
+    assert_eq!(value(&text(http), age), Some(0.0), "nothing waits");
+    let client = world.client(&daemon, "orch:a");
+    let (first, reply) = client.delegate("coder", "exec tail -f /dev/null", json!({}));
+    reply.ack();
+    told(http, "the first one runs", |it| value(it, "provost_tasks{state=\"running\"}") == Some(1.0));
+    client.delegate("coder", "echo done", json!({})).1.ack();
+    let waiting = told(http, "the second one waits", |it| value(it, age) > Some(0.0));
+    assert_eq!(value(&waiting, queued), Some(1.0), "{waiting}");
+    let longer = value(&waiting, age).map(|it| it + 0.5);
+    told(http, "its wait grows longer", |it| value(it, age) > longer);
+    let cancel = json!({ "task_id": first, "status": "cancelled", "artifacts": { "summary": "enough" } });
+    client.say("NOTIFY", cancel).ack();
+    let later = told(http, "it has begun", |it| value(it, queued) == Some(0.0));
+    assert_eq!(value(&later, age), Some(0.0), "{later}");
+}
+
+#[test]
 fn nothing_that_anybody_has_written_is_told() {
     let world = world(ALLOW, "");
     let daemon = world.start();

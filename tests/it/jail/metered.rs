@@ -7,8 +7,11 @@ use std::process::Stdio;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
+use crate::support::collector::{configured, metrics as sent_metrics, sample};
 use crate::support::model_stub::ModelStub;
+use crate::support::receiver::Receiver;
 use crate::support::terminal::at_the_terminal;
+use crate::support::waits::until_some;
 use crate::support::{Client, Daemon, World, eventually};
 
 /// The jailed program's way to ask.
@@ -513,8 +516,9 @@ fn what_an_agent_reports_is_shown_beside_what_was_counted() {
 #[test]
 fn what_the_runs_of_a_worker_use_is_among_the_metrics() {
     let stub = ModelStub::start();
+    let collector = Receiver::plain();
     let settings = "\n[[price]]\nmodel = \"m*\"\ninput = 3.0\noutput = 15\n[metrics]\nenabled = true\nlisten = \"127.0.0.1:0\"\n";
-    let (world, daemon) = world(&stub, settings);
+    let (world, daemon) = world(&stub, &format!("{settings}{}", configured(collector.port, "")));
     let client = world.client(&daemon, "orch:a");
     run(&client, "py", "print(call()[0], call('unpriced')[0])");
     let metrics = || String::from_utf8(world.command(&["metrics"]).output().unwrap().stdout).unwrap();
@@ -540,4 +544,27 @@ fn what_the_runs_of_a_worker_use_is_among_the_metrics() {
     let cost = value("provost_model_cost_usd_total{worker=\"py\"}");
     assert!((0.0003..0.01).contains(&cost), "{cost}");
     assert!(!metrics().contains("worker=\"other\""));
+    // A collector gets the same, under the same names.
+    let py = ("worker", "py");
+    let sent = until_some("the collector has what went over the network", || {
+        let all = sent_metrics(&collector);
+        let received = sample(&all, "provost_egress_bytes_total", &[py, ("direction", "received")]);
+        let calls = sample(&all, "provost_model_calls_total", &[py]);
+        (received > Some(0.0) && calls == Some(2.0)).then_some(all)
+    });
+    for (name, more) in [
+        ("provost_egress_bytes_total", Some(("direction", "sent"))),
+        ("provost_egress_bytes_total", Some(("direction", "received"))),
+        ("provost_egress_refused_total", None),
+        ("provost_model_calls_total", None),
+        ("provost_model_cost_usd_total", None),
+        ("provost_model_tokens_total", Some(("kind", "input"))),
+        ("provost_model_tokens_total", Some(("kind", "output"))),
+        ("provost_model_unpriced_calls_total", None),
+    ] {
+        let labels: Vec<_> = more.into_iter().chain([py]).collect();
+        let written: Vec<_> = labels.iter().map(|(name, value)| format!("{name}=\"{value}\"")).collect();
+        let at_metrics = value(&format!("{name}{{{}}}", written.join(",")));
+        assert_eq!(sample(&sent, name, &labels), Some(at_metrics), "{name} {labels:?}");
+    }
 }

@@ -13,6 +13,8 @@ pub(crate) mod broker_client;
 pub(crate) mod browser;
 #[cfg(target_os = "linux")]
 pub(crate) mod clocks;
+#[cfg(unix)]
+pub(crate) mod collector;
 pub(crate) mod commands;
 pub(crate) mod coordinating;
 pub(crate) mod desk;

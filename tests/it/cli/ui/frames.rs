@@ -148,6 +148,54 @@ fn what_is_held_stands_below_its_folder_and_file() {
     assert_eq!(desk.drawn().iter().filter(|it| it.trim() == "src/").count(), 2);
 }
 
+/// The agents of a repository, each with its host where the repository has several.
+fn agents(known: &[(&str, Option<&str>)]) -> view::Shown {
+    let agent = |(id, host): &(&str, Option<&str>)| -> wire::Agent {
+        serde_json::from_value(json!({
+            "id": id, "version": null, "caps": [], "alive": true, "last_seen": "2026-07-01T11:50:00.000Z",
+            "registered_at": null, "doors": ["own"], "host": host, "mail": 0, "asked": 0,
+        }))
+        .unwrap()
+    };
+    let from = view::AgentSources { known: known.iter().map(agent).collect(), ..Default::default() };
+    view::agents(&from, &Filter::default(), 100)
+}
+
+#[test]
+fn agents_of_several_hosts_have_their_hosts_on_the_smallest_screen_too() {
+    for size in [(60, 15), (80, 24), (120, 40)] {
+        let mut desk = Desk::new(size, &["shop"]);
+        desk.keys("3");
+        desk.list(0, Screen::Agents, "", agents(&[("ada", Some("7f3a21c9")), ("bob", Some("0b44de10"))]));
+        for (one, other) in [("Because", "Host"), (" ada ", "7f3a21c9"), (" bob ", "0b44de10")] {
+            let drawn = desk.drawn();
+            assert!(drawn.iter().any(|it| it.contains(one) && it.contains(other)), "{size:?}: {drawn:?}");
+        }
+    }
+}
+
+#[test]
+fn beside_a_repository_of_several_hosts_the_agents_of_another_one_stand_in_their_columns() {
+    let (one, several) = (agents(&[("ada", None)]), agents(&[("bob", Some("0b44de10"))]));
+    for (first, second) in [(&one, &several), (&several, &one)] {
+        let mut desk = Desk::new((140, 40), &["shop", "site"]);
+        desk.keys("3");
+        desk.list(0, Screen::Agents, "", first.clone());
+        desk.list(1, Screen::Agents, "", second.clone());
+        let drawn = desk.drawn().iter().map(|it| anywhere(std::slice::from_ref(it))).collect::<Vec<_>>();
+        let line =
+            |has: &str| drawn.iter().find(|it| it.contains(has)).unwrap_or_else(|| panic!("{drawn:?}"));
+        let place = |line: &str, text: &str| line.find(text).map(|at| line[..at].chars().count());
+        let heads = line("Because");
+        let (host, seen) = (place(heads, "Host"), place(heads, "Seen"));
+        assert!(host.is_some() && host < seen, "{heads}");
+        assert_eq!(place(line(" bob "), "0b44de10"), host, "{drawn:?}");
+        for agent in [" ada ", " bob "] {
+            assert_eq!(place(line(agent), "<11:50>"), seen, "{drawn:?}");
+        }
+    }
+}
+
 #[test]
 fn where_nothing_waits_the_newest_decision_over_all_repositories_is_told() {
     let mut desk = Desk::new((80, 24), &["shop", "site"]);
