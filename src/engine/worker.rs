@@ -481,6 +481,7 @@ impl Worker {
         self.measures.observed().inspect(|it| it.store_failed());
         self.tell_trouble(Some(err.to_string().into()));
         (self.broken, self.probed) = (Some(why), Instant::now());
+        self.forgets_what_is_lost(err);
     }
 
     fn tell_trouble(&self, why: Option<Box<str>>) {

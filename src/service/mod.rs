@@ -287,5 +287,9 @@ impl Provost {
 /// Logs why the store cannot be read, and returns the refusal for callers: "unavailable".
 pub fn unreadable(err: &StoreError) -> Refusal {
     tracing::error!(%err, "history cannot be read");
-    Refusal::Unavailable { why: "its history cannot be read; see the log".into() }
+    let why = match err {
+        StoreError::Away(_) => "the database does not answer, and past events and tasks are only there",
+        _ => "its history cannot be read; see the log",
+    };
+    Refusal::Unavailable { why: why.into() }
 }

@@ -196,6 +196,11 @@ pub enum StoreError {
         /// The last event that it has now.
         is: EventSeq,
     },
+    /// A person has continued without what the database has lost, on another host.
+    #[error(
+        "a person has gone on without what the database had lost (`provost store accept-loss`), and this daemon still has some of that"
+    )]
+    LossAccepted,
     /// A setting of the store cannot be used.
     #[error("[store] {0}")]
     Setting(Box<str>),

@@ -300,7 +300,15 @@ async fn health(client: &Client, about: &wire::About) -> Result<Shown, WebError>
     let is_told = |text: &str| health.findings.iter().any(|it| visible(&it.says) == text);
     shown.blocks.retain(|it| !matches!(it, view::Block::Notice(line) if is_told(&line.text)));
     shown.blocks.splice(0..0, view::numbers(&health));
-    shown.blocks.extend(costs(client).await?);
+    shown.blocks.extend(match costs(client).await {
+        Ok(costs) => costs,
+        // Costs are of the past, which the store alone has. The rest is shown all the same.
+        Err(ClientError::Refused { status: 503, fault }) => {
+            let text = format!("What was used is not known: {}", visible(&fault.message));
+            vec![view::Block::Notice(view::Line { text, tone: view::Tone::Bad })]
+        }
+        Err(err) => return Err(err.into()),
+    });
     Ok(shown)
 }
 
@@ -314,7 +322,7 @@ async fn passkeys(client: &Client) -> Result<Shown, WebError> {
 }
 
 /// Returns the usage of the runs of the last two weeks.
-async fn costs(client: &Client) -> Result<Vec<view::Block>, WebError> {
+async fn costs(client: &Client) -> Result<Vec<view::Block>, ClientError> {
     let asked = |by: &str| wire::CostQuery {
         by: Some(by.into()),
         within_ms: Some(WEB_COST_MS),

@@ -46,6 +46,9 @@ const IS_DOWN: &str = "another host has taken this one for dead, and what it hel
 const IS_REMOVED: &str = "this host was removed from the repository, and what it held is free; its state folder takes part no \
                           more: to join again as a new host, move it away and run `provost host join`";
 
+/// The reason why a daemon ends whose memory has what a person has given up as lost.
+const LOSS_IS_ACCEPTED: &str = "a person has gone on without what the database had lost (`provost store accept-loss`); this daemon's                                 runs are ended, and it begins again from what the database has";
+
 /// The engine's knowledge of the other daemons.
 pub(in super::super) struct Others {
     /// The store's clock; `None` if the store has one writer.
@@ -320,6 +323,17 @@ impl Worker {
             Gone::Silent => (IS_DOWN, true),
             Gone::Removed => (IS_REMOVED, false),
         };
+        self.ends(why, begins_again);
+    }
+
+    /// Ends a daemon whose memory has what a person has given up as lost. It begins again.
+    pub(super) fn forgets_what_is_lost(&mut self, err: &StoreError) {
+        if let StoreError::LossAccepted = err {
+            self.ends(LOSS_IS_ACCEPTED, true);
+        }
+    }
+
+    fn ends(&mut self, why: &str, begins_again: bool) {
         (self.lost, self.broken) = (Some(Lost { why: why.into(), begins_again }), Some(why.into()));
     }
 

@@ -9,6 +9,7 @@ use super::batch::Rows;
 use super::behind::has_skipped;
 use super::bounds;
 use super::entry;
+use super::gaps;
 use super::repo_row::{self, REPO_ROW, RepoRow};
 use super::session::{Step, rows};
 use super::signing::HostKeys;
@@ -48,11 +49,31 @@ struct Prepared {
 }
 
 impl PostgresStore {
-    /// Takes the turn. A connection that was lost since the last one is made again once: nothing was sent on it.
+    /// Takes the turn.
     ///
     /// # Errors
     /// Any; then the turn is not taken.
     pub(super) fn take_turn(&mut self, head: Head) -> Result<Begun, StoreError> {
+        self.try_turn_again(head).map_err(|err| match err {
+            StoreError::Away(_) => err,
+            // Each of the others may be what this daemon makes of a log that continues without its newest entries.
+            err if self.is_loss_accepted() => {
+                tracing::warn!(%err, "a person has accepted a loss");
+                StoreError::LossAccepted
+            }
+            err => err,
+        })
+    }
+
+    /// Checks whether the journal has a gap since this daemon last saw it. It is sealed, so only a holder of the journal's key can have written it.
+    fn is_loss_accepted(&mut self) -> bool {
+        let seen = self.written.head.seq;
+        let gaps = gaps::gaps(&mut self.session, self.repo).unwrap_or_default();
+        gaps.iter().any(|it| it.to > seen && self.key.has_sealed(it))
+    }
+
+    /// Takes the turn. A connection that was lost since the last one is made again once: nothing was sent on it.
+    fn try_turn_again(&mut self, head: Head) -> Result<Begun, StoreError> {
         self.must_run()?;
         self.roll_back();
         if self.refused {

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use crate::support::World;
 use crate::support::histories::{Clients, says};
+use crate::support::loopback_client::Http;
 use crate::support::mcp_host::Host;
 use crate::support::own_api::own;
 use crate::support::postgres::{Between, Loses, Server, name_of};
@@ -37,7 +38,7 @@ fn each_place_says_how_the_database_is_and_a_write_is_refused_in_time() {
     let between = Between::at(&server);
     let world = world(&between.database(&server.database()).url, PAGE);
     let daemon = world.start();
-    let (places, clients) = (Places::of(&world), Clients::of(&world));
+    let (places, page, clients) = (Places::of(&world), Http::web(&world), Clients::of(&world));
     places.say("takes every write");
     assert!(clients.take());
 
@@ -47,6 +48,14 @@ fn each_place_says_how_the_database_is_and_a_write_is_refused_in_time() {
         is_refused_in_time(&clients);
         places.say("takes nothing since");
         places.say_each(["what is shown may be old", "the daemon shows may be", "what is shown may be"]);
+        for view in ["needs-you", "agents", "locks", "waits", "intents"] {
+            assert_eq!(page.look(&format!("/rows/{view}")).status, 200, "{view}");
+        }
+        let past = page.look("/rows/audit");
+        assert!(
+            past.status == 503 && past.json().to_string().contains("the database does not answer"),
+            "{past:?}"
+        );
         between.lose(Loses::Nothing);
         until_some("writes go on", || clients.take().then_some(()));
         places.say("takes every write");
@@ -92,7 +101,7 @@ fn who_asks_while_the_database_is_away_is_told_how_old_the_answer_may_be() {
     let world = world(&between.database(&server.database()).url, "");
     let daemon = world.start();
     let mut agent = Host::new_era(&world, "ada");
-    let listed = |host: &mut Host| host.call("lock_list", json!({}))["content"].to_string();
+    let listed = |host: &mut Host| host.call("locks_list", json!({}))["content"].to_string();
     let asks = |args: &[&str]| {
         let out = world.command(args).env("DEVIT_NO_AUTO_START", "1").output().unwrap();
         assert!(out.status.success(), "{out:?}");
