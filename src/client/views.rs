@@ -24,6 +24,14 @@ fn of_tasks(filter: &str, limit: usize) -> wire::TasksQuery {
     wire::TasksQuery { filter: Some(filter.into()), limit: Some(limit), before: None }
 }
 
+/// Returns nothing instead of what a store has that does not answer at present.
+fn known<T: Default>(answer: Result<T, ClientError>) -> Result<T, ClientError> {
+    match answer {
+        Err(ClientError::Refused { status: 503, .. }) => Ok(T::default()),
+        answer => answer,
+    }
+}
+
 impl Client {
     /// Returns the view of things that need a person, with the daemon's report about itself.
     ///
@@ -32,21 +40,23 @@ impl Client {
     pub async fn view_of_needs(&self, about: wire::About, now: Timestamp) -> Result<Shown, ClientError> {
         let (everyones, finished) = (wire::Whose::default(), of_tasks("finished", WEB_FINISHED_PAGE));
         let merges = wire::MergesQuery::default();
+        // What waits for a person is shown also while the store, which alone has finished tasks, does not answer.
+        let finished = async { known(self.tasks(&finished).await.map(|it| it.finished)) };
+        let merges = async { known(self.merges(&merges).await.map(|it| it.entries)) };
         let (approvals, questions, roster, overlaps, locks, finished, merges, agents) = tokio::try_join!(
             self.approvals(),
             self.questions(),
             self.roster(),
             self.overlaps(),
             self.locks(&everyones),
-            self.tasks(&finished),
-            self.merges(&merges),
+            finished,
+            merges,
             self.agents(),
         )?;
         let is_calm = approvals.is_empty() && questions.is_empty();
         let last_decision = if is_calm { self.last_decision().await } else { None };
         let notes = about.broken.into_iter().chain(about.notes).collect();
-        let (waiting, finished, workers) = (locks.waiting, finished.finished, about.workers);
-        let (merges, locks) = (merges.entries, locks.locks);
+        let (waiting, locks, workers) = (locks.waiting, locks.locks, about.workers);
         let from = NeedSources {
             approvals,
             questions,

@@ -59,7 +59,7 @@ use provost_domain::{
 pub use provost_store::ENTRY_FORMAT;
 /// A store's protection of acknowledged writes, for doors.
 pub use provost_store::Protection;
-use provost_store::{JournalHead, Reader, Retention, Store, StoreError};
+use provost_store::{JournalHead, OpensReader, Retention, Store, StoreError};
 use readers::Readers;
 use repeats::{Repeats, Taken};
 pub use standing::Standing;
@@ -95,7 +95,7 @@ enum Envelope {
     Look(StateQuery),
     /// A status waits among the repeated ones.
     Repeated,
-    Reader(oneshot::Sender<Result<Box<dyn Reader>, StoreError>>),
+    Reader(oneshot::Sender<Result<OpensReader, StoreError>>),
     Head(oneshot::Sender<JournalHead>),
     /// Asks to index what can be searched, as far as a search waits for it.
     Index(oneshot::Sender<()>),
@@ -367,8 +367,8 @@ impl Engine {
         }
     }
 
-    /// Opens the store once more, only for reading.
-    async fn reader(&self) -> Result<Box<dyn Reader>, StoreError> {
+    /// Returns what opens the store once more, only for reading.
+    async fn opens_reader(&self) -> Result<OpensReader, StoreError> {
         let (reply, answer) = oneshot::channel();
         let stopped = || StoreError::Stopped("the engine has stopped".into());
         self.hand_over(Envelope::Reader(reply)).map_err(|_| stopped())?;

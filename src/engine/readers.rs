@@ -2,13 +2,18 @@
 //!
 //! The number of open files stays small for any number of requests; a request takes milliseconds.
 
+use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use tokio::sync::Semaphore;
+use tokio::time::timeout;
 
 use super::Engine;
-use provost_base::limits::STORE_READERS_MAX;
-use provost_store::{Reader, StoreError};
+use provost_base::limits::{STORE_REACHED_EVERY_MS, STORE_READERS_MAX};
+use provost_store::{OpensReader, Reader, StoreError};
+
+const REACHED_EVERY: Duration = Duration::from_millis(STORE_REACHED_EVERY_MS);
 
 /// The connections that are not in use at the moment, and the turns for using one.
 pub(super) struct Readers {
@@ -29,7 +34,7 @@ impl Readers {
 }
 
 impl Engine {
-    /// Reads from the store on a blocking thread.
+    /// Reads from the store on a blocking thread. If the engine finds meanwhile that a server cannot be reached, the answer is not waited for.
     ///
     /// # Errors
     /// If the store cannot be read, or the engine has stopped.
@@ -37,15 +42,30 @@ impl Engine {
         &self,
         question: impl FnOnce(&mut dyn Reader) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
+        self.trouble.must_be_reachable()?;
+        let mut asked = pin!(self.read_in_turn(question));
+        loop {
+            match timeout(REACHED_EVERY, &mut asked).await {
+                Ok(answer) => return answer,
+                Err(_) => self.trouble.must_be_reachable()?,
+            }
+        }
+    }
+
+    async fn read_in_turn<T: Send + 'static>(
+        &self,
+        question: impl FnOnce(&mut dyn Reader) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, StoreError> {
         self.settled().await;
         let readers = self.readers.clone();
         let turn = readers.turns.clone().acquire_owned().await;
         let kept = readers.idle().pop();
-        let mut reader = match kept {
-            Some(reader) => reader,
-            None => self.reader().await?,
+        let open: OpensReader = match kept {
+            Some(reader) => Box::new(|| Ok(reader)),
+            None => self.opens_reader().await?,
         };
         let asked = tokio::task::spawn_blocking(move || {
+            let mut reader = open()?;
             let answer = question(&mut *reader);
             if answer.is_ok() {
                 readers.idle().push(reader);

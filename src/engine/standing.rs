@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use provost_base::Timestamp;
 use provost_base::limits::{HOST_BEAT_MS, STALE_AFTER_MS};
-use provost_store::ServerAt;
+use provost_store::{ServerAt, StoreError};
 
 /// The facts that the engine's thread reports about its store.
 #[derive(Clone, Default)]
@@ -15,6 +15,8 @@ pub(super) struct Trouble(Arc<Mutex<OfTheStore>>);
 struct OfTheStore {
     /// The reason why the store takes no writes; `None` while it does.
     trouble: Option<Box<str>>,
+    /// Whether it is that the server cannot be reached, so that nothing can be read there.
+    is_unreachable: bool,
     /// When that began.
     since: Timestamp,
     /// A problem that a person should know though the store still takes every write.
@@ -55,12 +57,21 @@ impl Trouble {
     }
 
     /// Notes that the store takes no writes for this reason, or takes them again.
-    pub(super) fn tell(&self, why: Option<Box<str>>, now: Timestamp) {
+    pub(super) fn tell(&self, err: Option<&StoreError>, now: Timestamp) {
         let mut it = self.of();
         if it.trouble.is_none() {
             it.since = now;
         }
-        it.trouble = why;
+        it.trouble = err.map(|err| err.to_string().into());
+        it.is_unreachable = err.is_some_and(StoreError::is_unreachable);
+    }
+
+    /// Refuses to read from a server that the engine cannot reach at present: each reader would wait for its own time.
+    pub(super) fn must_be_reachable(&self) -> Result<(), StoreError> {
+        match &*self.of() {
+            OfTheStore { trouble: Some(why), is_unreachable: true, .. } => Err(StoreError::Away(why.clone())),
+            _ => Ok(()),
+        }
     }
 
     pub(super) fn tell_note(&self, note: Option<Box<str>>) {

@@ -225,7 +225,7 @@ impl Worker {
             // Views wait for the commit, so that no reader sees state that may still be rolled back.
             Envelope::Look(look) => looks.push(look),
             Envelope::Reader(reply) => {
-                let _ = reply.send(self.store.reader());
+                let _ = reply.send(self.store.opens_reader());
             }
             Envelope::Head(reply) => {
                 let _ = reply.send(self.store.journal_head());
@@ -479,13 +479,13 @@ impl Worker {
         self.said.clear();
         self.applied = 0;
         self.measures.observed().inspect(|it| it.store_failed());
-        self.tell_trouble(Some(err.to_string().into()));
+        self.tell_trouble(Some(err));
         (self.broken, self.probed) = (Some(why), Instant::now());
         self.forgets_what_is_lost(err);
     }
 
-    fn tell_trouble(&self, why: Option<Box<str>>) {
-        self.trouble.tell(why, self.now);
+    fn tell_trouble(&self, err: Option<&StoreError>) {
+        self.trouble.tell(err, self.now);
     }
 
     fn tell_note(&self) {
@@ -576,7 +576,7 @@ impl Worker {
             Ok(()) => self.intake.iter_mut().for_each(|it| it.clear()),
             Err(err) => {
                 tracing::error!(%err, "the stop could not be noted; the next start counts as one after a crash");
-                self.tell_trouble(Some(err.to_string().into()));
+                self.tell_trouble(Some(&err));
             }
         }
     }

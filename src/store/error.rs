@@ -217,10 +217,18 @@ pub enum StoreError {
     Injected,
 }
 
+/// The words for a server that can be read, and takes no writes.
+pub(crate) const READ_ONLY: &str = "it is a standby, or read-only";
+
 impl StoreError {
     /// Checks whether the database has refused it to this role, so that another role may do it.
     pub fn is_of_rights(&self) -> bool {
         matches!(self, StoreError::Database(says) if says.contains("(42501)"))
+    }
+
+    /// Checks whether the database server cannot be reached, so that it cannot be read either: a standby, or a server that is read-only, can.
+    pub fn is_unreachable(&self) -> bool {
+        matches!(self, StoreError::Away(says) if !says.contains(READ_ONLY))
     }
 
     /// Returns whether the database has no connection left for this daemon.

@@ -85,6 +85,9 @@ pub const JOURNAL_KEY: &str = "journal.key";
 /// The file that the writing daemon holds locked; it contains its process id.
 pub const LEASE: &str = "daemon.lock";
 
+/// Opens a reader. Fails if the store cannot be opened once more.
+pub type OpensReader = Box<dyn FnOnce() -> Result<Box<dyn Reader>, StoreError> + Send>;
+
 /// The writer. There is one for each state folder, and one for each daemon where several share a store.
 ///
 /// ```text
@@ -202,11 +205,11 @@ pub trait Store: Send {
     /// Checks whether the words of an event are missing in the index.
     fn lacks_index(&self) -> bool;
 
-    /// Returns a new reader, for another thread.
+    /// Returns what opens a new reader, on the thread that uses it: a server may take long to answer.
     ///
     /// # Errors
-    /// If the store cannot be opened once more.
-    fn reader(&self) -> Result<Box<dyn Reader>, StoreError>;
+    /// If the store must not be opened once more.
+    fn opens_reader(&self) -> Result<OpensReader, StoreError>;
 
     /// Commits without a meaningful change, to see whether writing works again.
     ///

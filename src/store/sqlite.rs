@@ -29,8 +29,8 @@ use super::intake::{End, FileIntake};
 use super::journal::{Checkpoint, Key};
 use super::marks::{self, As, FoundMarks, Marks};
 use super::{
-    AnchorSink, CommitError, Head, Indexed, Intake, JournalHead, Loaded, Options, Pruned, Reader, Retention,
-    Store, StoreError, WAYS_BACK,
+    AnchorSink, CommitError, Head, Indexed, Intake, JournalHead, Loaded, OpensReader, Options, Pruned,
+    Retention, Store, StoreError, WAYS_BACK,
 };
 use super::{codec, migrations};
 use provost_base::limits::{
@@ -397,9 +397,10 @@ impl Store for SqliteStore {
         self.written.indexed_to < self.written.head.seq
     }
 
-    fn reader(&self) -> Result<Box<dyn Reader>, StoreError> {
+    fn opens_reader(&self) -> Result<OpensReader, StoreError> {
         self.must_be_ours()?;
-        open_reader(&self.dir)
+        let dir = self.dir.clone();
+        Ok(Box::new(move || open_reader(&dir)))
     }
 
     fn probe(&mut self) -> Result<(), StoreError> {

@@ -24,7 +24,7 @@ use provost_domain::{
 };
 use provost_store::journal::{Checkpoint, Key};
 use provost_store::{
-    Anchor, CommitError, Head, Indexed, Intake, JournalHead, Loaded, Pruned, Reader, Retention, Store,
+    Anchor, CommitError, Head, Indexed, Intake, JournalHead, Loaded, OpensReader, Pruned, Retention, Store,
     StoreError, StoredEvent, codec,
 };
 
@@ -516,8 +516,9 @@ impl Store for MemoryStore {
         false
     }
 
-    fn reader(&self) -> Result<Box<dyn Reader>, StoreError> {
-        Ok(Box::new(MemoryReader(self.disk.clone())))
+    fn opens_reader(&self) -> Result<OpensReader, StoreError> {
+        let disk = self.disk.clone();
+        Ok(Box::new(move || Ok(Box::new(MemoryReader(disk)))))
     }
 
     fn probe(&mut self) -> Result<(), StoreError> {

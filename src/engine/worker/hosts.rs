@@ -100,7 +100,7 @@ impl Worker {
 
     /// Tells why the store still does not answer. A lost connection may not come back for a reason of its own, which callers hear then.
     pub(super) fn is_still_away(&mut self, err: &StoreError) {
-        self.tell_trouble(Some(err.to_string().into()));
+        self.tell_trouble(Some(err));
         self.forgets_what_is_lost(err);
         let says_so = self.broken.as_ref().is_some_and(|why| why.contains(NO_CONNECTION));
         if self.others.are_there() && says_so != err.is_of_connections() {

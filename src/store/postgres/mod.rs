@@ -57,7 +57,7 @@ use super::journal::Key;
 use super::marks::{self, FoundMarks, Marks};
 use super::{
     AnchorSink, AnswerCheck, Begun, Behind, CommitError, Database, Head, HostWords, Indexed, JournalHead,
-    Loaded, Options, Pruned, Reader, Retention, RootCommits, ServerAt, Store, StoreError,
+    Loaded, OpensReader, Options, Pruned, Retention, RootCommits, ServerAt, Store, StoreError,
 };
 use provost_base::{DaemonId, Digest, EntryNo, EventSeq, HostId, HostRole, TaskId, Timestamp};
 use provost_domain::{Counters, Outbox, Owed, Settings, Task};
@@ -358,9 +358,10 @@ impl Store for PostgresStore {
         self.written.indexed_to < self.written.head.seq
     }
 
-    fn reader(&self) -> Result<Box<dyn Reader>, StoreError> {
+    fn opens_reader(&self) -> Result<OpensReader, StoreError> {
         self.must_run()?;
-        Ok(Box::new(PostgresReader::of_daemon(&self.dir, &self.database)?))
+        let (dir, database) = (self.dir.clone(), self.database.clone());
+        Ok(Box::new(move || Ok(Box::new(PostgresReader::of_daemon(&dir, &database)?))))
     }
 
     fn probe(&mut self) -> Result<(), StoreError> {

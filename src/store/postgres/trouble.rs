@@ -6,6 +6,7 @@ use tokio_postgres::error::{Severity, SqlState};
 use super::address::with_cause;
 use super::start::replaced;
 use crate::StoreError;
+use crate::error::READ_ONLY;
 
 /// Checks whether the server has answered with an error of the statement, so that nothing was done. An error that
 /// ends the session may come after a commit.
@@ -38,7 +39,7 @@ pub(super) fn store_error(err: Error) -> StoreError {
         "53100" => StoreError::Full(Box::new(err)),
         "25006" => StoreError::Away(
             format!(
-                "{says}: it is a standby, or read-only; the primary has to be among the \
+                "{says}: {READ_ONLY}; the primary has to be among the \
             servers of `[store] url`"
             )
             .into(),

@@ -12,7 +12,8 @@ use provost_domain::{
 };
 use provost_store::{
     Anchor, Begun, Behind, CommitError, ENTRY_FORMAT, ENTRY_FORMAT_OLDEST, Head, HostBeat, HostState,
-    Indexed, JournalHead, Loaded, Pruned, Reader, Retention, SealedEntry, Store, StoreError, StoredEvent,
+    Indexed, JournalHead, Loaded, OpensReader, Pruned, Retention, SealedEntry, Store, StoreError,
+    StoredEvent,
 };
 
 use super::reader::MemoryReader;
@@ -440,8 +441,9 @@ impl Store for LogStore {
         false
     }
 
-    fn reader(&self) -> Result<Box<dyn Reader>, StoreError> {
-        Ok(Box::new(MemoryReader(self.shared.disk.clone())))
+    fn opens_reader(&self) -> Result<OpensReader, StoreError> {
+        let disk = self.shared.disk.clone();
+        Ok(Box::new(move || Ok(Box::new(MemoryReader(disk)))))
     }
 
     fn probe(&mut self) -> Result<(), StoreError> {

@@ -531,7 +531,7 @@ fn a_crew_survives_a_stop_and_a_crash() {
 fn the_timeline_is_asked_in_pages_and_by_any_part() {
     each_store(|mut store, _| {
         let s = worked(&mut *store);
-        let mut reader = store.reader().unwrap();
+        let mut reader = store.opens_reader().and_then(|open| open()).unwrap();
         let mut ask = |query: TimelineQuery| -> Vec<u64> {
             reader.timeline(&query).unwrap().iter().map(|it| it.seq.0).collect()
         };
@@ -565,7 +565,7 @@ fn the_timeline_forgets_what_the_journal_forgets_and_counts_on() {
     let week = Duration::from_secs(7 * 24 * 60 * 60);
     let later = s.now.after(Ttl::minutes(25 * 60));
     store.prune(later, &keep(week), 100).unwrap();
-    let mut reader = store.reader().unwrap();
+    let mut reader = store.opens_reader().and_then(|open| open()).unwrap();
     let count = |reader: &mut Box<dyn provost::store::Reader>| reader.timeline(&all()).unwrap().len();
     assert_eq!(count(&mut reader), 8, "signs of life are old after a day");
     store.prune(later, &keep(Duration::from_secs(1)), 100).unwrap();

@@ -201,7 +201,10 @@ async fn a_failed_commit_is_answered_as_one_and_leaves_nothing() {
     assert!(ran.effects.try_recv().is_err(), "nothing is carried out for what was rolled back");
     let seqs: Vec<_> = store.events().iter().map(|it| it.seq.0).collect();
     assert_eq!(seqs, (1..=seqs.len() as u64).collect::<Vec<_>>(), "no number was lost");
-    assert!(matches!(store.reopen().reader().unwrap().verify(None).unwrap(), Verdict::Ok { .. }));
+    assert!(matches!(
+        store.reopen().opens_reader().and_then(|open| open()).unwrap().verify(None).unwrap(),
+        Verdict::Ok { .. }
+    ));
 }
 
 #[tokio::test]

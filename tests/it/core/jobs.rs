@@ -372,7 +372,7 @@ fn jobs_and_what_they_brought_about_survive_a_crash() {
             loaded.owed.iter().map(|it| it.effect.clone()).collect::<Vec<_>>(),
             [Effect::RunJob { job: id("j2") }]
         );
-        let mut reader = store.reader().unwrap();
+        let mut reader = store.opens_reader().and_then(|open| open()).unwrap();
         assert_eq!(reader.job_result(&id("j1")).unwrap(), Some(result()));
         assert_eq!(reader.job_result(&id("j2")).unwrap(), None);
         assert_eq!(reader.job_order(&id("j1")).unwrap(), None, "nobody needs it any more");
@@ -383,7 +383,7 @@ fn jobs_and_what_they_brought_about_survive_a_crash() {
         s.out.clear();
         s.core.tick(s.now, &mut s.out);
         store.commit(&s.out).unwrap();
-        let mut reader = store.reader().unwrap();
+        let mut reader = store.opens_reader().and_then(|open| open()).unwrap();
         assert_eq!(reader.job_result(&id("j1")).unwrap(), None, "forgotten with its job");
         assert!(s.core.state().jobs.get(&id("j2")).is_some());
     });

@@ -493,7 +493,7 @@ fn an_export_has_every_event_to_the_letter() {
         Retention { tasks: Duration::from_secs(9), tasks_most: u32::MAX, events: Duration::from_secs(9) };
     store.prune(storm.now, &keep, 10_000).expect("a bite");
 
-    let (mut reader, mut out) = (store.reader().expect("a reader"), Vec::new());
+    let (mut reader, mut out) = (store.opens_reader().and_then(|open| open()).expect("a reader"), Vec::new());
     let count = export(&mut *reader, &mut out).expect("an export");
     let text = String::from_utf8(out).expect("UTF-8");
     assert_eq!((count, text.lines().count() as u64), (EVENTS + 700, EVENTS + 700));
@@ -524,7 +524,8 @@ fn the_journal_in_memory_is_a_chain_too() {
         events.iter().all(|it| it.body.as_ref().is_some_and(|body| Digest::of(body.as_bytes()) == it.hash))
     );
     assert!(events.iter().all(|it| it.actor == agent("host")));
-    let (anchor, mut reader) = (store.journal_head(), store.reader().expect("a reader"));
+    let (anchor, mut reader) =
+        (store.journal_head(), store.opens_reader().and_then(|open| open()).expect("a reader"));
     let verdict = reader.verify(Some(anchor)).expect("a verdict");
     assert_eq!(verdict, Verdict::Ok { events: CHECKPOINT_EVERY + 5, head: anchor, leaps: Vec::new() });
     let ahead = Anchor { seq: anchor.seq.next(), ..anchor };

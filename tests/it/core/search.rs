@@ -49,7 +49,7 @@ fn query(text: &str) -> SearchQuery {
 }
 
 fn find(store: &dyn Store, query: &SearchQuery) -> Found {
-    store.reader().expect("a reader").search(query).expect("a search")
+    store.opens_reader().and_then(|open| open()).expect("a reader").search(query).expect("a search")
 }
 
 fn seqs(store: &dyn Store, text: &str) -> Vec<u64> {

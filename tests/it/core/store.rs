@@ -110,7 +110,7 @@ fn new_storm(seed: u64) -> Storm {
 }
 
 fn all_finished(store: &dyn Store) -> Vec<String> {
-    let mut reader = store.reader().expect("a reader");
+    let mut reader = store.opens_reader().and_then(|open| open()).expect("a reader");
     let (tasks, more) =
         reader.finished(FinishedFilter::default(), usize::MAX, usize::MAX).expect("the finished tasks");
     assert!(!more);
@@ -146,7 +146,7 @@ fn a_restart_finds_exactly_what_memory_held() {
             }
             let live = loaded.state.tasks.iter().next().expect("one is left").id().clone();
             assert_eq!(store.past_task(&live).expect("a read"), None);
-            let mut reader = store.reader().expect("a reader");
+            let mut reader = store.opens_reader().and_then(|open| open()).expect("a reader");
             assert!(matches!(reader.verify(None).expect("a verdict"), Verdict::Ok { .. }));
         }
     });
@@ -245,7 +245,7 @@ fn finished_tasks_come_in_pages_newest_first() {
         let (mut store, _) = backend.start();
         let mut storm = new_storm(5);
         rage(&mut *store, &mut storm, 600);
-        let mut reader = store.reader().expect("a reader");
+        let mut reader = store.opens_reader().and_then(|open| open()).expect("a reader");
         for status in [None, Some(Status::Completed), Some(Status::Failed), Some(Status::Cancelled)] {
             let wanted =
                 storm.finished.iter().rev().filter(|it| status.is_none_or(|is| is == it.state.status()));
@@ -275,7 +275,7 @@ fn a_page_of_finished_tasks_keeps_to_its_bytes() {
         let (mut store, _) = backend.start();
         let mut storm = new_storm(6);
         rage(&mut *store, &mut storm, 400);
-        let mut reader = store.reader().expect("a reader");
+        let mut reader = store.opens_reader().and_then(|open| open()).expect("a reader");
         let all = FinishedFilter::default;
         let size = |count: usize| -> usize {
             let newest = storm.finished.iter().rev().take(count);
@@ -296,7 +296,8 @@ fn events_come_in_pages_oldest_first() {
         (0..300).for_each(|_| storm.step());
         let batch = storm.batch();
         store.commit(&batch).expect("the commit");
-        let (mut reader, mut got) = (store.reader().expect("a reader"), Vec::new());
+        let (mut reader, mut got) =
+            (store.opens_reader().and_then(|open| open()).expect("a reader"), Vec::new());
         loop {
             let page = reader.events_after(EventSeq(got.len() as u64), 7).expect("a page");
             assert!(page.len() <= 7);
@@ -344,7 +345,7 @@ fn pruning_takes_bounded_bites_and_keeps_counts_and_chain() {
         let old = storm.finished[0].id();
         assert_eq!(store.past_task(old).expect("a read"), None);
 
-        let mut reader = store.reader().expect("a reader");
+        let mut reader = store.opens_reader().and_then(|open| open()).expect("a reader");
         let page = reader.events_after(EventSeq(0), 60_000).expect("a page");
         assert_eq!(page.len() as u64, head.seq.0, "events are never forgotten");
         assert!(page.iter().all(|it| it.body.is_none() == (it.at.0 < cutoff)));

@@ -47,7 +47,13 @@ fn write(store: &mut dyn Store, storm: &mut Storm) {
 
 fn letters(store: &dyn Store, to: &str) -> usize {
     let which = Letters::In(slug(to), PostSeq(0));
-    store.reader().expect("a reader").letters(&which, usize::MAX).expect("letters").len()
+    store
+        .opens_reader()
+        .and_then(|open| open())
+        .expect("a reader")
+        .letters(&which, usize::MAX)
+        .expect("letters")
+        .len()
 }
 
 fn rows(dir: &Path) -> u64 {

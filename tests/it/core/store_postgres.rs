@@ -267,7 +267,8 @@ fn a_killed_server_loses_nothing_that_was_acknowledged() {
     let (store, loaded) = started(dir.path(), &database);
     assert_eq!(store.journal_head(), head);
     assert_eq!(Rest::of(&loaded.state), Rest::of(storm.core.state()));
-    let verdict = store.reader().expect("a reader").verify(None).expect("a verdict");
+    let verdict =
+        store.opens_reader().and_then(|open| open()).expect("a reader").verify(None).expect("a verdict");
     assert!(matches!(verdict, Verdict::Ok { .. }), "{verdict:?}");
 }
 
@@ -406,7 +407,7 @@ fn a_reader_writes_nothing_and_survives_its_connection() {
     let (mut store, loaded) = started(dir.path(), &database);
     let mut storm = Storm::new(11, loaded.state);
     rage(&mut *store, &mut storm, 90);
-    let mut reader = store.reader().expect("a reader");
+    let mut reader = store.opens_reader().and_then(|open| open()).expect("a reader");
     let all = reader.events_after(EventSeq(0), 1_000).expect("events");
     server.sql(
         "postgres",
@@ -463,7 +464,8 @@ fn a_role_of_daemons_can_neither_change_events_nor_tables() {
     store.close().expect("a clean stop");
     drop(store);
     let (store, _) = started(dir.path(), &as_host);
-    let verdict = store.reader().expect("a reader").verify(None).expect("a verdict");
+    let verdict =
+        store.opens_reader().and_then(|open| open()).expect("a reader").verify(None).expect("a verdict");
     assert!(matches!(verdict, Verdict::Ok { .. }), "{verdict:?}");
 
     for sql in [
@@ -570,6 +572,7 @@ fn an_agent_named_with_a_zero_byte_stops_no_commit() {
     }));
     store.commit(&out).expect("a commit");
     let task = provost::base::TaskId::parse("t").expect("an id");
-    let rows = store.reader().expect("a reader").counted_of(&task).expect("rows");
+    let rows =
+        store.opens_reader().and_then(|open| open()).expect("a reader").counted_of(&task).expect("rows");
     assert_eq!(&*rows[0].model, "mo\u{fffd}del");
 }

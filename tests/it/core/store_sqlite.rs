@@ -161,7 +161,8 @@ fn a_database_of_the_first_version_is_brought_up_to_date_with_all_that_is_in_it(
     while store.index(20).expect("a bite") == Indexed::More {}
     let words = SearchWords::parse("task_delegated").expect("a search");
     let query = SearchQuery { words, only: None, before: None, limit: 10 };
-    let found = store.reader().expect("a reader").search(&query).expect("a search");
+    let found =
+        store.opens_reader().and_then(|open| open()).expect("a reader").search(&query).expect("a search");
     assert!(!store.lacks_index() && !found.hits.is_empty());
     rage(&mut *store, &mut storm, 50);
 }
@@ -203,7 +204,12 @@ fn triggers_that_somebody_planted_do_not_fire() {
     let mut store = open(dir.path(), Options::default()).expect("the store opens");
     store.load(settings()).expect("a start");
     rage(&mut *store, &mut storm, 50);
-    let events = store.reader().expect("a reader").events_after(EventSeq(0), 500).expect("a page");
+    let events = store
+        .opens_reader()
+        .and_then(|open| open())
+        .expect("a reader")
+        .events_after(EventSeq(0), 500)
+        .expect("a page");
     assert_eq!(events.len() as u64, store.journal_head().seq.0);
 }
 
@@ -374,7 +380,8 @@ fn a_torn_log_ends_with_the_last_whole_commit() {
             it.counters.event == seq && **it == found
         });
         assert!(commit.is_some(), "event {seq} ends no commit, or the rows are not its");
-        let verdict = store.reader().expect("a reader").verify(None).expect("a verdict");
+        let verdict =
+            store.opens_reader().and_then(|open| open()).expect("a reader").verify(None).expect("a verdict");
         assert!(matches!(verdict, Verdict::Ok { .. }), "{verdict:?}");
     }
     assert!(reached.len() > 5, "the cuts hit too few commits: {reached:?}");
@@ -441,7 +448,12 @@ fn nothing_that_was_acknowledged_is_lost_to_kill_9() {
         assert!(store.journal_head().seq >= anchor.seq);
         assert!(loaded.state.counters.mail.0 > last_numbers, "numbers are not used twice");
         last_numbers = loaded.state.counters.mail.0;
-        let verdict = store.reader().expect("a reader").verify(Some(anchor)).expect("a verdict");
+        let verdict = store
+            .opens_reader()
+            .and_then(|open| open())
+            .expect("a reader")
+            .verify(Some(anchor))
+            .expect("a verdict");
         assert!(matches!(verdict, Verdict::Ok { .. }), "{verdict:?}");
     }
 }
@@ -464,7 +476,7 @@ fn fill_the_disk(dir: &Path) {
     assert_eq!(Rest::of(&loaded.state), before);
     assert_eq!(store.journal_head(), head);
     store.past_task(&TaskId::parse("t-1").expect("an id")).expect("reading goes on");
-    let mut reader = store.reader().expect("reading goes on");
+    let mut reader = store.opens_reader().and_then(|open| open()).expect("reading goes on");
     assert_eq!(reader.events_after(EventSeq(0), 500).expect("a page").len() as u64, head.seq.0);
 
     rustix::process::setrlimit(rustix::process::Resource::Fsize, limit(None)).expect("no limit");

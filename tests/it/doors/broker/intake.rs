@@ -107,7 +107,8 @@ fn what_a_store_was_given_is_there_until_its_commit() {
     thread.join().unwrap();
     let (store, received) = opened(dir.path());
     assert!(received.is_empty());
-    let letters = store.reader().unwrap().letters(&Letters::Newest, usize::MAX).unwrap();
+    let letters =
+        store.opens_reader().and_then(|open| open()).unwrap().letters(&Letters::Newest, usize::MAX).unwrap();
     let said: Vec<&str> = letters.iter().filter_map(|it| step(&it.post)).collect();
     assert_eq!(said, steps(0..3));
 }

@@ -136,7 +136,8 @@ fn a_stop_keeps_what_was_said_again() {
     daemon.stop();
     let mut store = open(&world.state_dir(), Options::default()).unwrap();
     store.load(Settings::new(AgentId::parse("client:approver").unwrap())).unwrap();
-    let letters = store.reader().unwrap().letters(&Letters::Newest, usize::MAX).unwrap();
+    let letters =
+        store.opens_reader().and_then(|open| open()).unwrap().letters(&Letters::Newest, usize::MAX).unwrap();
     assert_eq!(letters.len(), AGAIN);
     store.close().unwrap();
 }
