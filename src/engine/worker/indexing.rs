@@ -114,7 +114,13 @@ impl Worker {
             let bites = if is_asked { INDEX_BITES_BEFORE_SEARCH } else { 1 };
             match self.bites(bites) {
                 Ok(left) => self.indexing.has_done(left, self.store.lacks_index()),
-                Err(err) => self.indexing.has_failed(&err),
+                Err(err) => {
+                    self.indexing.has_failed(&err);
+                    // A command that has come meanwhile would wait for such a server as long again.
+                    if err.is_unreachable() {
+                        self.turned_away(&err);
+                    }
+                }
             }
         }
         // A search over an incomplete index reports that.

@@ -239,7 +239,7 @@ impl Worker {
         Ok(true)
     }
 
-    fn turned_away(&mut self, err: &StoreError) {
+    pub(super) fn turned_away(&mut self, err: &StoreError) {
         // The next turn is a new one, even if the store refuses this.
         let _ = self.store.let_go();
         let why = self.report("cannot take the turn", err);
@@ -250,6 +250,10 @@ impl Worker {
     pub(super) fn let_go(&mut self) {
         if let Err(err) = self.store.let_go() {
             tracing::debug!(%err, "a turn without a commit has not ended in order");
+            // The next command would wait for such a server as long again.
+            if err.is_unreachable() && self.broken.is_none() {
+                self.turned_away(&err);
+            }
         }
     }
 

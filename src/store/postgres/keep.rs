@@ -6,7 +6,7 @@ use super::session::Step;
 use super::{PostgresStore, Stage, Written, posts, search, sums, unreadable, write};
 use crate::codec::{before, int, nat};
 use crate::{Behind, Indexed, Pruned, Retention, StoreError};
-use provost_base::limits::{CLOCK_SLACK_MS, EVENT_TEXTS_STAY_MS, LONG_STATEMENT_MS_MAX, USAGE_DAYS_KEPT};
+use provost_base::limits::{CLOCK_SLACK_MS, EVENT_TEXTS_STAY_MS, STATEMENT_MS_MAX, USAGE_DAYS_KEPT};
 use provost_base::{EventSeq, Timestamp};
 use provost_domain::BEAT;
 
@@ -62,7 +62,10 @@ impl PostgresStore {
     pub(super) fn index_words(&mut self, most: u32) -> Result<Indexed, StoreError> {
         self.must_run()?;
         self.roll_back();
-        self.connect()?;
+        // The next turn makes a connection. Commands would wait for this one, too.
+        if !self.session.is_linked() {
+            return Err(StoreError::Stopped("there is no connection to the database at the moment".into()));
+        }
         // Out of the turn, since other daemons wait while this one has the row. What was committed never changes.
         let from = self.written.indexed_to;
         let portion = search::read(&mut self.session, self.repo, (from, self.written.head.seq), most)?;
@@ -114,18 +117,21 @@ impl PostgresStore {
         if matches!(begun.behind, Behind::TooFar) {
             // An unchecked head is not sealed: the engine loads first.
             self.roll_back();
-            return Err(StoreError::Away("this daemon has not read the log for long".into()));
+            return Err(StoreError::Stopped("this daemon has not read the log for long".into()));
         }
         let turn = self.turn.clone().ok_or(StoreError::NotRunning)?;
         if !turn.is_sealed {
             // The next turn skips numbers, which this one cannot.
             self.roll_back();
-            return Err(StoreError::Away("a login of the database has changed the repository's row".into()));
+            return Err(StoreError::Stopped(
+                "a login of the database has changed the repository's row".into(),
+            ));
         }
         let mut next = turn.at.clone();
         let done = work(self, &mut next).and_then(|(it, mut steps)| {
             steps.extend([self.head_step(&next, &turn)?, Step::new("commit")]);
-            self.session.ask_within(&steps, Duration::from_millis(LONG_STATEMENT_MS_MAX))?;
+            // All of the daemon waits for this one.
+            self.session.ask_within(&steps, Duration::from_millis(STATEMENT_MS_MAX))?;
             Ok(it)
         });
         match done {

@@ -28,6 +28,7 @@ mod moving;
 mod posts;
 mod protection;
 mod pruned;
+mod reaching;
 mod read;
 mod remade;
 mod remembered;
@@ -70,6 +71,7 @@ pub(super) use protection::protection;
 pub(super) use schema::migrate;
 pub(super) use upgrade::upgrade;
 
+use reaching::Reaching;
 pub(super) use read::{PostgresReader, look};
 use remembered::Remembered;
 use session::{Place, Purpose, Session};
@@ -84,6 +86,8 @@ fn unreadable(err: tokio_postgres::Error) -> StoreError {
 /// The store of a repository in PostgreSQL.
 pub(super) struct PostgresStore {
     session: Session,
+    /// How the server is reached again, once it was given up.
+    reaching: Reaching,
     dir: PathBuf,
     database: Database,
     key: Key,
@@ -193,6 +197,7 @@ impl PostgresStore {
         let words = options.words.unwrap_or_else(|| HostWords::of(&dir));
         Ok(Self {
             session,
+            reaching: Reaching::default(),
             dir,
             database,
             key,
@@ -365,6 +370,7 @@ impl Store for PostgresStore {
     }
 
     fn probe(&mut self) -> Result<(), StoreError> {
+        self.must_be_reached()?;
         self.probe_writing()
     }
 

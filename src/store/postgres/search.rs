@@ -5,6 +5,8 @@
 //! once, for AND and for prefixes; the words in their order are stored beside it, since a text with other
 //! characters in it is a phrase. Thus a search finds the same in both stores.
 
+use std::time::Duration;
+
 use tokio_postgres::Row;
 use unicode_normalization::UnicodeNormalization as _;
 use unicode_normalization::char::is_combining_mark;
@@ -15,7 +17,7 @@ use crate::StoreError;
 use crate::codec::{int, nat, parse};
 use crate::said::{said_in, what_of, words_of};
 use crate::search::{Found, Hit, HitKind, SearchQuery, SearchWords};
-use provost_base::limits::{INDEX_BITE_BYTES_MAX, SEARCH_LOOKED_AT_MAX};
+use provost_base::limits::{INDEX_BITE_BYTES_MAX, SEARCH_LOOKED_AT_MAX, TURN_MS_MAX};
 use provost_base::{AgentId, EventSeq, TaskId, Timestamp};
 use provost_domain::{Event, EventKind, Task};
 
@@ -118,7 +120,9 @@ pub(super) fn read(
     // Each login can write rows behind the end of the journal.
     let sql = "select seq, kind, actor, task, body from provost.event where repo = $1 and seq > $2 and seq <= $3 order by seq limit $4";
     let step = Step::new(sql).with(repo).with(int(from.0)?).with(int(upto.0)?);
-    let rows = session.rows(step.with(i64::from(most)))?;
+    // Commands wait meanwhile: no longer than for a turn.
+    let limit = Duration::from_millis(TURN_MS_MAX);
+    let rows = session.ask_within(&[step.with(i64::from(most))], limit)?.pop().unwrap_or_default();
     let (mut last, mut count, mut bytes) = (from, 0, 0_usize);
     let mut events: InIndex<i64> = Default::default();
     let mut tasks: Vec<String> = Vec::new();

@@ -29,7 +29,7 @@ use provost_base::limits::{
 };
 
 /// The longest time that a connection may take to end in order; then it is cut off.
-const LINK_ENDS_MAX: Duration = Duration::from_millis(200);
+const LINK_ENDS_MAX: Duration = Duration::from_millis(50);
 
 /// A future that a caller waits for.
 type Work<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -100,7 +100,7 @@ pub(super) struct Place {
 /// Servers, and the connection to one of them.
 pub(super) struct Session {
     runtime: Option<Runtime>,
-    servers: Vec<Server>,
+    pub(super) servers: Vec<Server>,
     purpose: Purpose,
     heard: Option<Heard>,
     link: Option<Link>,

@@ -55,7 +55,10 @@ impl PostgresStore {
     /// Any; then the turn is not taken.
     pub(super) fn take_turn(&mut self, head: Head) -> Result<Begun, StoreError> {
         self.try_turn_again(head).map_err(|err| match err {
-            StoreError::Away(_) => err,
+            StoreError::Away(ref why) => {
+                self.reaching.note(why);
+                err
+            }
             // Each of the others may be what this daemon makes of a log that continues without its newest entries.
             err if self.is_loss_accepted() => {
                 tracing::warn!(%err, "a person has accepted a loss");
@@ -161,8 +164,7 @@ impl PostgresStore {
     /// If the database does not answer; the turn is given up nevertheless.
     pub(super) fn end_turn(&mut self) -> Result<(), StoreError> {
         if self.turn.is_none() || !self.is_beat_due() {
-            self.roll_back();
-            return Ok(());
+            return self.end_transaction();
         }
         let steps = [self.beat_step(self.written.entry)?, Step::new("commit")];
         self.turn = None;
@@ -174,13 +176,20 @@ impl PostgresStore {
 
     /// Ends the transaction without a commit, or the connection if that is not possible.
     pub(super) fn roll_back(&mut self) {
-        if self.turn.take().is_some() && self.session.is_linked() {
-            let done = self.session.ask(&[Step::new("rollback")]);
-            if let Err(err) = done {
-                tracing::debug!(%err, "a turn without a commit has not ended in order");
-                self.session.drop_link();
-            }
+        if let Err(err) = self.end_transaction() {
+            tracing::debug!(%err, "a turn without a commit has not ended in order");
         }
+    }
+
+    /// The same, with the reason why it was not possible.
+    fn end_transaction(&mut self) -> Result<(), StoreError> {
+        if self.turn.take().is_none() || !self.session.is_linked() {
+            return Ok(());
+        }
+        // The next turn waits for it.
+        let limit = Duration::from_millis(TURN_MS_MAX);
+        let done = self.session.ask_within(&[Step::new("rollback")], limit);
+        done.map(drop).inspect_err(|_| self.session.drop_link())
     }
 
     fn is_beat_due(&self) -> bool {

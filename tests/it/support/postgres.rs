@@ -8,7 +8,7 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use tempfile::TempDir;
 
 use super::clocks::Clocks;
 use super::small_disk::SmallDisk;
-use super::waits::{until_some, within};
+use super::waits::until_some;
 
 /// The user that `initdb` makes, who may do everything.
 const OWNER: &str = "provost";
@@ -433,15 +433,7 @@ impl Drop for Server {
 /// lost something never speaks again in that direction.
 pub(crate) struct Between {
     dir: TempDir,
-    faults: Arc<Faults>,
-}
-
-/// What happens to that which passes.
-#[derive(Default)]
-struct Faults {
-    loses: AtomicU8,
-    /// How long a message takes each way, in milliseconds.
-    late_ms: AtomicU64,
+    loses: Arc<AtomicU8>,
 }
 
 /// The direction that is lost between a client and its server.
@@ -462,11 +454,11 @@ impl Between {
         let name = format!(".s.PGSQL.{}", server.port);
         let (listener, to) =
             (UnixListener::bind(dir.path().join(&name)).expect("a socket"), server.dir().join(&name));
-        let faults = Arc::<Faults>::default();
-        let told = faults.clone();
+        let loses = Arc::new(AtomicU8::new(Loses::Nothing as u8));
+        let told = loses.clone();
         std::thread::spawn(move || {
             for client in listener.incoming().map_while(Result::ok) {
-                if told.loses.load(Ordering::Acquire) == Loses::Newcomers as u8 {
+                if told.load(Ordering::Acquire) == Loses::Newcomers as u8 {
                     continue;
                 }
                 let Ok(server) = UnixStream::connect(&to) else { continue };
@@ -476,7 +468,7 @@ impl Between {
                 std::thread::spawn(move || pass(server, client, &back, Loses::Answers));
             }
         });
-        Self { dir, faults }
+        Self { dir, loses }
     }
 
     pub(crate) fn swallow(&self, answers: bool) {
@@ -484,12 +476,7 @@ impl Between {
     }
 
     pub(crate) fn lose(&self, what: Loses) {
-        self.faults.loses.store(what as u8, Ordering::Release);
-    }
-
-    /// Has each message take so long, each way.
-    pub(crate) fn be_late(&self, by: Duration) {
-        self.faults.late_ms.store(u64::try_from(by.as_millis()).expect("short"), Ordering::Release);
+        self.loses.store(what as u8, Ordering::Release);
     }
 
     /// A database of the server, by this way.
@@ -501,14 +488,13 @@ impl Between {
 }
 
 /// Passes on what goes one way, until something of it is lost.
-fn pass(mut from: UnixStream, mut into: UnixStream, faults: &Faults, this: Loses) {
+fn pass(mut from: UnixStream, mut into: UnixStream, loses: &AtomicU8, this: Loses) {
     let (mut bytes, mut is_mute) = ([0; 8_192], false);
     while let Ok(length) = from.read(&mut bytes) {
-        is_mute |= faults.loses.load(Ordering::Acquire) & this as u8 != 0;
+        is_mute |= loses.load(Ordering::Acquire) & this as u8 != 0;
         if length == 0 {
             break;
         }
-        within(Duration::from_millis(faults.late_ms.load(Ordering::Acquire)), || false);
         if !is_mute && into.write_all(&bytes[..length]).is_err() {
             return;
         }
