@@ -156,9 +156,6 @@ pub const RATE_USES_MAX: usize = 1_000;
 /// Questions to the store at once; further ones wait for their turn. Each costs three open files.
 pub const STORE_READERS_MAX: usize = 4;
 
-/// While a question to the store waits for its answer, the daemon looks this often whether the store can be reached at all, in milliseconds.
-pub const STORE_REACHED_EVERY_MS: u64 = 250;
-
 /// Events per page of a feed or an export.
 pub const EVENT_PAGE_MAX: u16 = 500;
 

@@ -367,14 +367,6 @@ impl Engine {
         }
     }
 
-    /// Returns what opens the store once more, only for reading.
-    async fn opens_reader(&self) -> Result<OpensReader, StoreError> {
-        let (reply, answer) = oneshot::channel();
-        let stopped = || StoreError::Stopped("the engine has stopped".into());
-        self.hand_over(Envelope::Reader(reply)).map_err(|_| stopped())?;
-        answer.await.map_err(|_| stopped())?
-    }
-
     /// Waits until what is on record can be searched, or as much of it as a search waits for.
     ///
     /// # Errors

@@ -6,10 +6,10 @@ use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, oneshot};
 use tokio::time::timeout;
 
-use super::Engine;
+use super::{Engine, Envelope};
 use provost_base::limits::{STORE_REACHED_EVERY_MS, STORE_READERS_MAX};
 use provost_store::{OpensReader, Reader, StoreError};
 
@@ -50,6 +50,14 @@ impl Engine {
                 Err(_) => self.trouble.must_be_reachable()?,
             }
         }
+    }
+
+    /// Returns what opens the store once more, only for reading.
+    async fn opens_reader(&self) -> Result<OpensReader, StoreError> {
+        let (reply, answer) = oneshot::channel();
+        let stopped = || StoreError::Stopped("the engine has stopped".into());
+        self.hand_over(Envelope::Reader(reply)).map_err(|_| stopped())?;
+        answer.await.map_err(|_| stopped())?
     }
 
     async fn read_in_turn<T: Send + 'static>(
