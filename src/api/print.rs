@@ -16,7 +16,7 @@ agent names it in `x-provost-agent`, and shows the token of a name that has one 
 
 A refusal is `{ \"error\": WORD, \"message\": SENTENCE, \"hint\": NEXT STEP, \"data\": … }` with a status of 400 or above. A request with
 `wait_ms` is answered when there is news, and after that time at the latest. While a shared database does not answer, an answer has the
-header `x-provost-age-ms`: what it says may be so old.
+header `x-provost-age-ms`: what the answer says may be that old.
 
 ## The stream of events
 

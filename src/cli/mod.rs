@@ -170,15 +170,19 @@ fn carry_out(line: Line, narrowed: bool, run: &Run, rehearse: &Rehearsal) -> Res
         }
         Some(Command::Jail(it)) => RepoContext::find(json).and_then(|here| jail::jail(&here, it, rehearse)),
         Some(Command::Agent(it)) => {
-            RepoContext::find(json).and_then(|here| agents::agent(&here, it, rehearse))
+            RepoContext::find(json).and_then(|here| with_age(&here, agents::agent(&here, it, rehearse)))
         }
-        Some(command) => RepoContext::find(json).and_then(|here| {
-            let done = in_repository(&here, command, run);
-            // A program reads one value on standard error, which is the error's.
-            here.age.in_words().iter().filter(|_| !json || done.is_ok()).for_each(out::note);
-            done
-        }),
+        Some(command) => {
+            RepoContext::find(json).and_then(|here| with_age(&here, in_repository(&here, command, run)))
+        }
     }
+}
+
+/// Says how old the daemon's answers may be, if they are old.
+fn with_age(here: &RepoContext, done: Result<u8, CliError>) -> Result<u8, CliError> {
+    // A program reads one value on standard error, which is the error's.
+    here.age.in_words().iter().filter(|_| !here.json || done.is_ok()).for_each(out::note);
+    done
 }
 
 fn in_repository(here: &RepoContext, command: Command, run: &Run) -> Result<u8, CliError> {

@@ -18,7 +18,7 @@ impl Age {
         let age = Duration::from_millis(self.0.load(Ordering::Relaxed));
         (!age.is_zero()).then(|| {
             let seconds = age.as_secs().max(1);
-            format!("the database does not answer the daemon: what is shown may be {seconds} s old")
+            format!("the database does not answer the daemon, or did not for a while: what is said here may be {seconds} s old")
         })
     }
 }

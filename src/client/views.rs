@@ -24,10 +24,10 @@ fn of_tasks(filter: &str, limit: usize) -> wire::TasksQuery {
     wire::TasksQuery { filter: Some(filter.into()), limit: Some(limit), before: None }
 }
 
-/// Returns nothing instead of what a store has that does not answer at present.
-fn known<T: Default>(answer: Result<T, ClientError>) -> Result<T, ClientError> {
+/// Returns nothing instead of what a store has that is known not to answer at present.
+fn known<T: Default>(answer: Result<T, ClientError>, is_broken: bool) -> Result<T, ClientError> {
     match answer {
-        Err(ClientError::Refused { status: 503, .. }) => Ok(T::default()),
+        Err(ClientError::Refused { status: 503, .. }) if is_broken => Ok(T::default()),
         answer => answer,
     }
 }
@@ -40,9 +40,10 @@ impl Client {
     pub async fn view_of_needs(&self, about: wire::About, now: Timestamp) -> Result<Shown, ClientError> {
         let (everyones, finished) = (wire::Whose::default(), of_tasks("finished", WEB_FINISHED_PAGE));
         let merges = wire::MergesQuery::default();
-        // What waits for a person is shown also while the store, which alone has finished tasks, does not answer.
-        let finished = async { known(self.tasks(&finished).await.map(|it| it.finished)) };
-        let merges = async { known(self.merges(&merges).await.map(|it| it.entries)) };
+        // What waits for a person is shown also while the store, which alone has finished tasks, does not answer: a note says so.
+        let is_broken = about.broken.is_some();
+        let finished = async { known(self.tasks(&finished).await.map(|it| it.finished), is_broken) };
+        let merges = async { known(self.merges(&merges).await.map(|it| it.entries), is_broken) };
         let (approvals, questions, roster, overlaps, locks, finished, merges, agents) = tokio::try_join!(
             self.approvals(),
             self.questions(),

@@ -203,7 +203,9 @@ impl Sending {
         if let EventKind::Apply(ApplyEvent::ApplyBegun { apply, .. }) = &event.kind
             && event.host == self.here
         {
-            let task = self.provost.task_of_apply(*apply).await;
+            // Long applies have all places for reading a record.
+            let limit = Duration::from_millis(TELEMETRY_LAST_MS_MAX);
+            let task = timeout(limit, self.provost.task_of_apply(*apply)).await.ok().flatten();
             self.traces.begin_apply(*apply, event.at, task);
         }
         if let EventKind::TaskFinished { task, .. } = &event.kind {

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use provost_base::Timestamp;
-use provost_base::limits::{HOST_BEAT_MS, STALE_AFTER_MS};
+use provost_base::limits::{HOST_BEAT_MS, HOST_TTL_MS, STALE_AFTER_MS};
 use provost_store::{ServerAt, StoreError};
 
 /// The facts that the engine's thread reports about its store.
@@ -15,8 +15,8 @@ pub(super) struct Trouble(Arc<Mutex<OfTheStore>>);
 struct OfTheStore {
     /// The reason why the store takes no writes; `None` while it does.
     trouble: Option<Box<str>>,
-    /// Whether it is that the server cannot be reached, so that nothing can be read there.
-    is_unreachable: bool,
+    /// Why the server cannot be reached, so that nothing can be read there; `None` if it can.
+    unreachable: Option<Box<str>>,
     /// When that began.
     since: Timestamp,
     /// A problem that a person should know though the store still takes every write.
@@ -32,8 +32,8 @@ struct Shared {
     is_unsure: bool,
     /// The time that the beginning of the last turn took.
     begin_took: Duration,
-    /// The time that the last commit took.
-    commit_took: Duration,
+    /// The time that the last commit took, and when it ended; `None` before the first one.
+    commit: Option<(Duration, Instant)>,
 }
 
 /// The state of a database from the view of the daemon that has its state there.
@@ -51,6 +51,14 @@ pub struct Standing {
     pub turn_took: Duration,
 }
 
+impl Shared {
+    /// Returns the time that the last commit took; zero if that was long ago.
+    fn commit_of_late(&self) -> Duration {
+        let of_late = self.commit.filter(|(_, at)| at.elapsed() < Duration::from_millis(HOST_TTL_MS));
+        of_late.map_or(Duration::ZERO, |(took, _)| took)
+    }
+}
+
 impl Trouble {
     fn of(&self) -> MutexGuard<'_, OfTheStore> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
@@ -63,15 +71,12 @@ impl Trouble {
             it.since = now;
         }
         it.trouble = err.map(|err| err.to_string().into());
-        it.is_unreachable = err.is_some_and(StoreError::is_unreachable);
+        it.unreachable = err.and_then(StoreError::unreachable).map(Box::from);
     }
 
     /// Refuses to read from a server that the engine cannot reach at present: each reader would wait for its own time.
     pub(super) fn must_be_reachable(&self) -> Result<(), StoreError> {
-        match &*self.of() {
-            OfTheStore { trouble: Some(why), is_unreachable: true, .. } => Err(StoreError::Away(why.clone())),
-            _ => Ok(()),
-        }
+        self.of().unreachable.clone().map_or(Ok(()), |why| Err(StoreError::Away(why)))
     }
 
     pub(super) fn tell_note(&self, note: Option<Box<str>>) {
@@ -82,15 +87,15 @@ impl Trouble {
     pub(super) fn tell_turn(&self, server: Option<ServerAt>, begin_took: Duration) {
         let mut it = self.of();
         let before = it.shared.take();
-        let (is_unsure, known, commit_took) =
-            before.map_or((false, None, Duration::ZERO), |it| (it.is_unsure, it.server, it.commit_took));
+        let (is_unsure, known, commit) =
+            before.map_or((false, None, None), |it| (it.is_unsure, it.server, it.commit));
         let looked = Instant::now();
-        it.shared = Some(Shared { looked, server: server.or(known), is_unsure, begin_took, commit_took });
+        it.shared = Some(Shared { looked, server: server.or(known), is_unsure, begin_took, commit });
     }
 
     /// Notes the time that a commit took.
     pub(super) fn tell_commit(&self, took: Duration) {
-        self.of().shared.iter_mut().for_each(|it| it.commit_took = took);
+        self.of().shared.iter_mut().for_each(|it| it.commit = Some((took, Instant::now())));
     }
 
     /// Notes whether it is unknown if a batch is stored.
@@ -125,7 +130,7 @@ impl Trouble {
             away: it.trouble.clone().map(|why| (it.since, why)),
             is_unsure: shared.is_unsure,
             looked: shared.looked.elapsed(),
-            turn_took: shared.begin_took + shared.commit_took,
+            turn_took: shared.begin_took + shared.commit_of_late(),
         })
     }
 }

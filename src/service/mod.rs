@@ -286,10 +286,16 @@ impl Provost {
 
 /// Logs why the store cannot be read, and returns the refusal for callers: "unavailable".
 pub fn unreadable(err: &StoreError) -> Refusal {
-    tracing::error!(%err, "history cannot be read");
     let why = match err {
-        StoreError::Away(_) => "the database does not answer, and past events and tasks are only there",
-        _ => "its history cannot be read; see the log",
+        // The engine has said so in the log already.
+        StoreError::Away(_) => {
+            tracing::debug!(%err, "history cannot be read");
+            "the database does not answer, and past events and tasks are only there; `provost task list --filter active` needs no database"
+        }
+        _ => {
+            tracing::error!(%err, "history cannot be read");
+            "its history cannot be read; see the log"
+        }
     };
     Refusal::Unavailable { why: why.into() }
 }

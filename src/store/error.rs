@@ -217,6 +217,9 @@ pub enum StoreError {
     Injected,
 }
 
+/// The beginning of what is said of a server without an answer.
+const SILENCE: &str = "it has not answered within";
+
 /// The words for a server that can be read, and takes no writes.
 pub(crate) const READ_ONLY: &str = "it is a standby, or read-only";
 
@@ -226,9 +229,24 @@ impl StoreError {
         matches!(self, StoreError::Database(says) if says.contains("(42501)"))
     }
 
-    /// Checks whether the database server cannot be reached, so that it cannot be read either: a standby, or a server that is read-only, can.
-    pub fn is_unreachable(&self) -> bool {
-        matches!(self, StoreError::Away(says) if !says.contains(READ_ONLY))
+    /// Returns why the database server cannot be reached, so that it cannot be read either. A standby, and a server that is read-only, can be read.
+    pub fn unreachable(&self) -> Option<&str> {
+        match self {
+            StoreError::Away(says) if !says.contains(READ_ONLY) => Some(says),
+            _ => None,
+        }
+    }
+
+    /// Returns the error for a server that has not answered within this time.
+    #[cfg(feature = "postgres")]
+    pub(crate) fn silence(limit: std::time::Duration) -> Self {
+        StoreError::Away(format!("{SILENCE} {} ms", limit.as_millis()).into())
+    }
+
+    /// Checks whether the server was silent, so that the next question would wait for it as long again. A connection that was closed can be made
+    /// again at once.
+    pub fn is_silence(&self) -> bool {
+        matches!(self, StoreError::Away(says) if says.starts_with(SILENCE))
     }
 
     /// Returns whether the database has no connection left for this daemon.

@@ -66,7 +66,7 @@ pub struct DatabaseAt {
     pub warnings: Vec<String>,
 }
 
-/// Header of an answer that may be old, since the database does not answer the daemon: its greatest age, in milliseconds.
+/// Header of an answer that may be old, where the database does not answer the daemon: its greatest age, in milliseconds.
 pub const AGE_HEADER: &str = "x-provost-age-ms";
 
 /// A distribution of durations, each rounded up by at most a quarter.

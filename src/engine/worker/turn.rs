@@ -47,7 +47,8 @@ const IS_REMOVED: &str = "this host was removed from the repository, and what it
                           more: to join again as a new host, move it away and run `provost host join`";
 
 /// The reason why a daemon ends whose memory has what a person has given up as lost.
-const LOSS_IS_ACCEPTED: &str = "a person has gone on without what the database had lost (`provost store accept-loss`); this daemon's                                 runs are ended, and it begins again from what the database has";
+const LOSS_IS_ACCEPTED: &str = "a person has gone on without what the database had lost (`provost store accept-loss`); the runs of this \
+                                daemon are ended, and it begins again from what the database has";
 
 /// The engine's knowledge of the other daemons.
 pub(in super::super) struct Others {
@@ -251,7 +252,7 @@ impl Worker {
         if let Err(err) = self.store.let_go() {
             tracing::debug!(%err, "a turn without a commit has not ended in order");
             // The next command would wait for such a server as long again.
-            if err.is_unreachable() && self.broken.is_none() {
+            if err.is_silence() && self.broken.is_none() {
                 self.turned_away(&err);
             }
         }

@@ -1,5 +1,7 @@
 //! Skipped numbers of the journal: each gap is sealed, and is one of the store's own facts.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 use tokio_postgres::Row;
 
@@ -8,10 +10,15 @@ use super::{load, unreadable};
 use crate::codec::{int, parse, text};
 use crate::journal::{Gap, Key};
 use crate::{Anchor, StoreError, StoredEvent};
+use provost_base::limits::AWAKE_MS_MAX;
 use provost_base::{Digest, EventSeq};
 
 /// The beginning of these facts' keys; the last event before the gap follows.
 const GAP: &str = "gap:";
+
+/// The rows of these facts.
+const GAPS: &str =
+    "select left(id, 64), left(body, 1024) from provost.meta where repo = $1 and id like 'gap:%'";
 
 #[derive(Default, Serialize, Deserialize)]
 struct Body {
@@ -25,10 +32,22 @@ struct Body {
 /// # Errors
 /// If the database does not answer.
 pub(super) fn gaps(session: &mut Session, repo: i32) -> Result<Vec<Gap>, StoreError> {
-    let sql = "select left(id, 64), left(body, 1024) from provost.meta where repo = $1 and id like 'gap:%'";
-    let rows = session.rows(Step::new(sql).with(repo))?;
+    read(&session.rows(Step::new(GAPS).with(repo))?)
+}
+
+/// Returns the newest gaps, for the engine, which does not wait long for them.
+///
+/// # Errors
+/// If the database does not answer.
+pub(super) fn newest(session: &mut Session, repo: i32) -> Result<Vec<Gap>, StoreError> {
+    let newest = Step::new(format!("{GAPS} order by length(id) desc, id desc limit 100")).with(repo);
+    let rows = session.ask_within(&[newest], Duration::from_millis(AWAKE_MS_MAX))?;
+    read(rows.first().map_or(&[], |it| it))
+}
+
+fn read(rows: &[Row]) -> Result<Vec<Gap>, StoreError> {
     let mut found = Vec::with_capacity(rows.len());
-    for row in &rows {
+    for row in rows {
         let (id, body): (&str, &str) =
             (row.try_get(0).map_err(unreadable)?, row.try_get(1).map_err(unreadable)?);
         let seq = id.strip_prefix(GAP).and_then(|it| it.parse().ok()).unwrap_or_default();

@@ -62,9 +62,9 @@ impl PostgresStore {
     pub(super) fn index_words(&mut self, most: u32) -> Result<Indexed, StoreError> {
         self.must_run()?;
         self.roll_back();
-        // The next turn makes a connection. Commands would wait for this one, too.
+        // The next turn makes a connection. Commands would wait for one that is made here.
         if !self.session.is_linked() {
-            return Err(StoreError::Stopped("there is no connection to the database at the moment".into()));
+            return Ok(Indexed::More);
         }
         // Out of the turn, since other daemons wait while this one has the row. What was committed never changes.
         let from = self.written.indexed_to;

@@ -246,6 +246,10 @@ impl PostgresStore {
 
     /// Connects, if necessary. A server with an older history than the known one is refused.
     fn connect(&mut self) -> Result<Place, StoreError> {
+        // What comes later in the turn would be outside of its transaction.
+        if self.turn.is_some() && !self.session.is_linked() {
+            return Err(StoreError::Away("the connection was lost during the turn".into()));
+        }
         let least = self.remembered.place.clone();
         self.session.connect(&least).cloned()
     }

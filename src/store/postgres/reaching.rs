@@ -8,15 +8,20 @@ use super::session::{Place, Purpose, Session};
 use crate::StoreError;
 use provost_base::limits::REACHED_AT_ONCE_MS_MAX;
 
-/// The attempt that is under way, and the reason why the last one has failed.
-#[derive(Default)]
+/// The attempt that is under way, and the reason why the server was not reached before it.
 pub(super) struct Reaching {
     attempt: Option<Receiver<Result<Session, StoreError>>>,
     why: Box<str>,
 }
 
+impl Default for Reaching {
+    fn default() -> Self {
+        Self { attempt: None, why: "it has not answered yet".into() }
+    }
+}
+
 impl Reaching {
-    /// Notes why the server was given up.
+    /// Notes why the server was not reached.
     pub(super) fn note(&mut self, why: &str) {
         self.why = why.into();
     }
@@ -41,10 +46,15 @@ impl PostgresStore {
         };
         match attempt.recv_timeout(Duration::from_millis(REACHED_AT_ONCE_MS_MAX)) {
             Ok(Ok(session)) => {
-                self.session = session;
+                (self.session, self.turn) = (session, None);
                 Ok(())
             }
-            Ok(Err(err)) => Err(err),
+            Ok(Err(err)) => {
+                if let StoreError::Away(why) = &err {
+                    self.reaching.note(why);
+                }
+                Err(err)
+            }
             Err(RecvTimeoutError::Timeout) => {
                 self.reaching.attempt = Some(attempt);
                 Err(StoreError::Away(self.reaching.why.clone()))

@@ -22,6 +22,7 @@ use tokio_postgres::{AsyncMessage, Client, Config, Connection, Error, NoTls, Row
 
 use super::address::{Server, with_cause};
 use super::trouble;
+use crate::error::READ_ONLY;
 use crate::{ServerAt, StoreError};
 use provost_base::limits::{
     COMMIT_MS_MAX, CONNECT_MS_MAX, IDLE_IN_TRANSACTION_MS, LOCK_TIMEOUT_MS, LONG_STATEMENT_MS_MAX,
@@ -264,7 +265,7 @@ impl Session {
             }
             Err(_) => {
                 self.drop_link();
-                Err(StoreError::Away(format!("it has not answered within {} s", limit.as_secs()).into()))
+                Err(StoreError::silence(limit))
             }
         }
     }
@@ -310,7 +311,7 @@ impl Session {
             Ok(done) => done.map_err(trouble::store_error),
             Err(_) => {
                 self.drop_link();
-                Err(StoreError::Away(format!("it has not answered within {} s", limit.as_secs()).into()))
+                Err(StoreError::silence(limit))
             }
         }
     }
@@ -478,7 +479,7 @@ where
     };
     let row =
         client.query_one(sql, &[]).await.map_err(|err| match err.code().map(|it| it.code().to_owned()) {
-            Some(code) if code == "55000" => StoreError::Away("it is a standby".into()),
+            Some(code) if code == "55000" => StoreError::Away(READ_ONLY.into()),
             _ => trouble::store_error(err),
         })?;
     let timeline: i64 = row.try_get(1).map_err(trouble::store_error)?;

@@ -405,13 +405,12 @@ const SIGNED_FOR: &str = "insert into provost.daemon (repo, id, body) select $1,
 pub(super) const REMOVED: &str = "this host was removed from the repository (`provost host remove`): to join again as a new one, move its state \
                        folder away and run `provost host join`";
 
+/// The sentence for a daemon whose host has a later incarnation.
+pub(super) const REPLACED: &str = "another daemon has started with this host's state folder, or with a copy of it, so this one writes nothing \
+                                   more: stop one of them; a copied folder is no second host";
+
 pub(super) fn replaced() -> StoreError {
-    StoreError::Database(
-        "another daemon has started with this host's state folder, or with a copy of it, so this one writes nothing \
-            more: stop one of \
-         them; a copied folder is no second host"
-            .into(),
-    )
+    StoreError::Database(REPLACED.into())
 }
 
 /// The machine's name, for people who look at the table of hosts.

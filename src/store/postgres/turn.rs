@@ -13,7 +13,7 @@ use super::gaps;
 use super::repo_row::{self, REPO_ROW, RepoRow};
 use super::session::{Step, rows};
 use super::signing::HostKeys;
-use super::start::{must_be_readable, replaced};
+use super::start::{REPLACED, must_be_readable, replaced};
 use super::waker::Waker;
 use super::{PostgresStore, Turn, Written, signing, unreadable, write};
 use crate::codec::{self, int, nat};
@@ -48,6 +48,16 @@ struct Prepared {
     beats: bool,
 }
 
+/// Checks whether this may be what a daemon finds whose newest entries a person has given up as lost: a log that ends earlier, or continues without
+/// them, or an incarnation of its own that is higher.
+fn is_of_another_end(err: &StoreError) -> bool {
+    match err {
+        StoreError::WentBack { .. } | StoreError::BrokenLog { .. } => true,
+        StoreError::Database(says) => **says == *REPLACED,
+        _ => false,
+    }
+}
+
 impl PostgresStore {
     /// Takes the turn.
     ///
@@ -59,8 +69,7 @@ impl PostgresStore {
                 self.reaching.note(why);
                 err
             }
-            // Each of the others may be what this daemon makes of a log that continues without its newest entries.
-            err if self.is_loss_accepted() => {
+            err if is_of_another_end(&err) && self.is_loss_accepted() => {
                 tracing::warn!(%err, "a person has accepted a loss");
                 StoreError::LossAccepted
             }
@@ -68,10 +77,10 @@ impl PostgresStore {
         })
     }
 
-    /// Checks whether the journal has a gap since this daemon last saw it. It is sealed, so only a holder of the journal's key can have written it.
+    /// Checks whether the journal has a gap above the newest event that this daemon knows. A gap is sealed with the journal's key.
     fn is_loss_accepted(&mut self) -> bool {
         let seen = self.written.head.seq;
-        let gaps = gaps::gaps(&mut self.session, self.repo).unwrap_or_default();
+        let gaps = gaps::newest(&mut self.session, self.repo).unwrap_or_default();
         gaps.iter().any(|it| it.to > seen && self.key.has_sealed(it))
     }
 
@@ -174,14 +183,14 @@ impl PostgresStore {
         Ok(())
     }
 
-    /// Ends the transaction without a commit, or the connection if that is not possible.
+    /// Ends the transaction without a commit. If that is not possible, ends the connection.
     pub(super) fn roll_back(&mut self) {
         if let Err(err) = self.end_transaction() {
             tracing::debug!(%err, "a turn without a commit has not ended in order");
         }
     }
 
-    /// The same, with the reason why it was not possible.
+    /// Ends the transaction without a commit. If that is not possible, ends the connection, and returns the reason.
     fn end_transaction(&mut self) -> Result<(), StoreError> {
         if self.turn.take().is_none() || !self.session.is_linked() {
             return Ok(());

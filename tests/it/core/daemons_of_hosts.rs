@@ -340,6 +340,22 @@ fn what_is_acknowledged_on_three_machines_is_there_after_kills_of_machines_and_o
 }
 
 #[test]
+#[should_panic(expected = "it is held, and granted")]
+fn the_checker_finds_a_lock_that_was_granted_twice() {
+    let machines = Machines::joined(1);
+    let _daemons = machines.start();
+    assert_eq!((lock(&machines.all[0], "ada", 0).0, lock(&machines.all[0], "bob", 1).0), (0, 0));
+    let planted = format!(
+        "set session_replication_role = replica; update provost.event set body = replace(body, '{}', '{}')
+         where kind = 'lock_acquired'",
+        symbol(1),
+        symbol(0)
+    );
+    machines.sql(&planted);
+    machines.check();
+}
+
+#[test]
 fn who_has_not_the_key_or_no_clone_does_not_join() {
     let machines = Machines::joined(1);
     let (code, text) = {

@@ -130,19 +130,24 @@ fn who_asks_while_the_database_is_away_is_told_how_old_the_answer_may_be() {
     };
     world.write("src/a.rs", "fn run() {}\n");
     world.done("eve", &["lock", "acquire", "src/a.rs:run"]);
-    for args in [&["lock", "list"][..], &["lock", "list", "--json"]] {
+    for args in [&["lock", "list"][..], &["lock", "list", "--json"], &["agent", "list"]] {
         assert!(!asks(args).1.contains(OLD));
     }
     assert!(!listed(&mut agent).contains(OLD));
 
     between.lose(Loses::Both);
     until_some("an answer is old", || asks(&["lock", "list"]).1.contains(OLD).then_some(()));
+    assert!(asks(&["agent", "list"]).1.contains(OLD));
     let (answer, beside) = asks(&["lock", "list", "--json"]);
     assert!(answer.contains("src/a.rs:run"), "{answer}");
     let _one_value: Value = serde_json::from_str(&answer).unwrap();
     assert!(beside.contains("the database does not answer the daemon"), "{beside}");
     let told = listed(&mut agent);
     assert!(told.contains("src/a.rs:run") && told.contains(OLD), "{told}");
+    // What is past is refused with the way to what is not.
+    let (code, refused) = says(&world, &["task", "list"]);
+    assert!(code != 0 && refused.contains("provost task list --filter active"), "{code}: {refused}");
+    assert!(asks(&["task", "list", "--filter", "active"]).1.contains(OLD));
     // A refusal says why itself.
     let (code, refused) = says(&world, &["lock", "acquire", "src/a.rs:run", "--json"]);
     assert!(code != 0 && refused.contains("shared store"), "{code}: {refused}");

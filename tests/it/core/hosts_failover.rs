@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use crate::support::histories::{Clients, reads_go_on, says};
 use crate::support::machines::Machines;
+use crate::support::own_api::own;
 use crate::support::postgres::{Server, name_of};
 use crate::support::told::{PAGE, Places};
 use crate::support::waits::{stays, until_some, within};
@@ -43,6 +44,12 @@ fn a_failover_to_a_synchronous_standby_loses_nothing_and_an_old_primary_is_taken
     let all = clients(&worlds);
     Clients::during_all(&all, || {
         machines.server.kill();
+        all.iter().for_each(|it| until("writes are refused", || it.refusals() > 0));
+        // The standby has the past, and can be read before it takes over.
+        for world in &worlds {
+            let past = || own(world, ("GET", "/tasks?filter=finished"), &[], &Value::Null).0;
+            until("the past is read", || past() == 200);
+        }
         second.promote();
         all.iter().for_each(Clients::goes_on);
         // It claims that it can be written.

@@ -2,6 +2,7 @@
 //! poolers, and clocks that are minutes apart. After each of them the histories of all clients and the log of
 //! all hosts are checked.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use serde_json::{Value, json};
@@ -15,7 +16,7 @@ use crate::support::pgbouncer::Pooler;
 use crate::support::postgres::{Between, Loses, OnDisk, Server};
 use crate::support::rules::ASK;
 use crate::support::terminal::at_the_terminal;
-use crate::support::waits::{stays, until_some, within};
+use crate::support::waits::{Ends, stays, until_some, within};
 use crate::support::{Daemon, UP, World};
 
 const MINUTE: i64 = 60;
@@ -368,4 +369,52 @@ fn a_hundred_connections_too_many_at_the_server_are_said_and_lose_nothing() {
     assert!(all.iter().all(|it| it.refusals() > 0));
     Clients::check_all(&all);
     machines.check();
+}
+
+#[test]
+fn machines_and_a_server_that_stand_still_for_a_moment_cost_refusals_and_nothing_else() {
+    let machines = Machines::joined(3);
+    let daemons = machines.start();
+    let all = clients(&machines);
+    let (slow, ends) = (daemons[2].pid(), AtomicBool::new(false));
+    Clients::during_all(&all, || {
+        for (stopped, daemon) in daemons.iter().enumerate() {
+            signal(daemon.pid(), "-STOP");
+            // It may have had the row, which the server takes back after two seconds.
+            let others = all.iter().enumerate().filter(|(it, _)| *it != stopped);
+            others.for_each(|(_, it)| it.goes_on());
+            signal(daemon.pid(), "-CONT");
+            all.iter().for_each(Clients::goes_on);
+        }
+        let before: Vec<usize> = all.iter().map(Clients::refusals).collect();
+        machines.server.hang(true);
+        for ((clients, before), world) in all.iter().zip(before).zip(&machines.all) {
+            until("its writes are refused", || clients.refusals() > before);
+            reads_go_on(world);
+        }
+        machines.server.hang(false);
+        all.iter().for_each(Clients::goes_on);
+        // One runs for half of the time, in pieces.
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let is_over = || within(Duration::from_millis(50), || ends.load(Ordering::Relaxed));
+                while !is_over() {
+                    signal(slow, "-STOP");
+                    within(Duration::from_millis(50), || false);
+                    signal(slow, "-CONT");
+                }
+            });
+            let _ends = Ends(&ends);
+            (0..5).for_each(|_| all.iter().for_each(Clients::goes_on));
+        });
+    });
+    all.iter().for_each(Clients::are_refused_in_words);
+    Clients::check_all(&all);
+    all_live(&machines);
+    machines.check();
+}
+
+fn signal(pid: u32, name: &str) {
+    let done = std::process::Command::new("kill").args([name, &pid.to_string()]).status();
+    assert!(done.expect("kill").success());
 }

@@ -243,6 +243,33 @@ fn what_waits_for_the_row_gives_up_with_a_sentence_and_the_next_turn_works() {
 }
 
 #[test]
+fn what_comes_in_a_turn_after_its_connection_was_lost_is_stored_nowhere() {
+    let (server, dir) = (Server::start(), folder());
+    let database = server.database();
+    let (mut store, loaded) = started(dir.path(), &database);
+    let mut storm = Storm::new(5, loaded.state);
+    let entries = || server.sql(&name_of(&database), "select count(*) from provost.entry");
+    let before = entries();
+    store.begin(loaded.head).expect("the turn");
+    server.end_sessions();
+    // The first question finds the connection gone. The second one must not make another, without the turn's transaction.
+    for _ in 0..2 {
+        let read = until_some("the connection is gone", || store.past_task(&a_task()).err());
+        assert!(matches!(read, StoreError::Away(_)), "{read}");
+    }
+    let lost = store.commit(&batch(&mut storm)).expect_err("its turn is gone");
+    assert!(matches!(lost, CommitError::Failed(StoreError::Away(_))), "{lost:?}");
+    assert_eq!(entries(), before);
+    until_some("it answers again", || store.probe().ok());
+    store.begin(loaded.head).expect("the next turn");
+    store.let_go().expect("it lets go");
+}
+
+fn a_task() -> provost::base::TaskId {
+    provost::base::TaskId::parse("t-1").expect("an id")
+}
+
+#[test]
 fn a_killed_server_loses_nothing_that_was_acknowledged() {
     let mut server = Server::start();
     let (database, dir) = (server.database(), folder());
@@ -255,7 +282,7 @@ fn a_killed_server_loses_nothing_that_was_acknowledged() {
         assert!(matches!(StoreError::from(lost.expect_err("nothing is there")), StoreError::Away(_)));
         assert!(matches!(store.probe(), Err(StoreError::Away(_))));
         server.resume();
-        store.probe().expect("it answers again");
+        until_some("it answers again", || store.probe().ok());
         let loaded = store.load(settings()).expect("the rows are read");
         assert_eq!(Rest::of(&loaded.state), Rest::of(storm.core.state()));
     }
