@@ -2,18 +2,13 @@
 //!
 //! The number of open files stays small for any number of requests; a request takes milliseconds.
 
-use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use tokio::sync::{Semaphore, oneshot};
-use tokio::time::timeout;
 
 use super::{Engine, Envelope};
-use provost_base::limits::{STORE_REACHED_EVERY_MS, STORE_READERS_MAX};
+use provost_base::limits::STORE_READERS_MAX;
 use provost_store::{OpensReader, Reader, StoreError};
-
-const REACHED_EVERY: Duration = Duration::from_millis(STORE_REACHED_EVERY_MS);
 
 /// The connections that are not in use at the moment, and the turns for using one.
 pub(super) struct Readers {
@@ -42,13 +37,10 @@ impl Engine {
         &self,
         question: impl FnOnce(&mut dyn Reader) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
-        self.trouble.must_be_reachable()?;
-        let mut asked = pin!(self.read_in_turn(question));
-        loop {
-            match timeout(REACHED_EVERY, &mut asked).await {
-                Ok(answer) => return answer,
-                Err(_) => self.trouble.must_be_reachable()?,
-            }
+        tokio::select! {
+            biased;
+            err = self.trouble.is_unreachable() => Err(err),
+            answer = self.read_in_turn(question) => answer,
         }
     }
 

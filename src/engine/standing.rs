@@ -3,20 +3,24 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use tokio::sync::watch;
+
 use provost_base::Timestamp;
 use provost_base::limits::{HOST_BEAT_MS, HOST_TTL_MS, STALE_AFTER_MS};
 use provost_store::{ServerAt, StoreError};
 
 /// The facts that the engine's thread reports about its store.
 #[derive(Clone, Default)]
-pub(super) struct Trouble(Arc<Mutex<OfTheStore>>);
+pub(super) struct Trouble {
+    told: Arc<Mutex<OfTheStore>>,
+    /// Why the server cannot be reached, so that nothing can be read there; `None` if it can.
+    unreachable: Arc<watch::Sender<Option<Box<str>>>>,
+}
 
 #[derive(Default)]
 struct OfTheStore {
     /// The reason why the store takes no writes; `None` while it does.
     trouble: Option<Box<str>>,
-    /// Why the server cannot be reached, so that nothing can be read there; `None` if it can.
-    unreachable: Option<Box<str>>,
     /// When that began.
     since: Timestamp,
     /// A problem that a person should know though the store still takes every write.
@@ -61,7 +65,7 @@ impl Shared {
 
 impl Trouble {
     fn of(&self) -> MutexGuard<'_, OfTheStore> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.told.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Notes that the store takes no writes for this reason, or takes them again.
@@ -71,12 +75,17 @@ impl Trouble {
             it.since = now;
         }
         it.trouble = err.map(|err| err.to_string().into());
-        it.unreachable = err.and_then(StoreError::unreachable).map(Box::from);
+        self.unreachable.send_replace(err.and_then(StoreError::unreachable).map(Box::from));
     }
 
-    /// Refuses to read from a server that the engine cannot reach at present: each reader would wait for its own time.
-    pub(super) fn must_be_reachable(&self) -> Result<(), StoreError> {
-        self.of().unreachable.clone().map_or(Ok(()), |why| Err(StoreError::Away(why)))
+    /// Waits until the engine cannot reach the server, and returns why: each reader would wait for it for its own time.
+    pub(super) async fn is_unreachable(&self) -> StoreError {
+        let mut told = self.unreachable.subscribe();
+        match told.wait_for(Option::is_some).await.ok().and_then(|why| why.clone()) {
+            Some(why) => StoreError::Away(why),
+            // The engine has ended.
+            None => std::future::pending().await,
+        }
     }
 
     pub(super) fn tell_note(&self, note: Option<Box<str>>) {

@@ -94,6 +94,3 @@ pub const TASK_TEXT_LOOKED_AT: usize = 16 << 10;
 
 /// The free space on the disk of the store below which a person is told, in bytes: room for some hours of busy agents.
 pub const DISK_FREE_BYTES_MIN: u64 = 512 << 20;
-
-/// While a question to the store waits for its answer, the daemon looks this often whether the store can be reached at all, in milliseconds.
-pub const STORE_REACHED_EVERY_MS: u64 = 250;
