@@ -95,6 +95,7 @@ impl PostgresStore {
         let is_soon = || began.elapsed() < Duration::from_millis(TURN_AGAIN_MS_MAX);
         let begun = match self.try_turn(head) {
             Err(StoreError::Away(_)) if was_linked && !self.session.is_linked() && is_soon() => {
+                self.turn = None;
                 self.try_turn(head)
             }
             done => done,
