@@ -8,9 +8,12 @@ use super::session::{Place, Purpose, Session};
 use crate::StoreError;
 use provost_base::limits::REACHED_AT_ONCE_MS_MAX;
 
+/// What an attempt gives: the connected session, or why there is none.
+type Attempt = Receiver<Result<Session, StoreError>>;
+
 /// The attempt that is under way, and the reason why the server was not reached before it.
 pub(super) struct Reaching {
-    attempt: Option<Receiver<Result<Session, StoreError>>>,
+    attempt: Option<Attempt>,
     why: Box<str>,
 }
 
@@ -37,17 +40,28 @@ impl PostgresStore {
         if self.session.is_linked() {
             return Ok(());
         }
-        let attempt = match self.reaching.attempt.take() {
-            Some(it) => it,
-            None => {
-                let session = Session::new(self.session.servers.clone(), Purpose::Write)?;
-                attempt(session, self.remembered.place.clone())?
+        // An earlier attempt that has failed says nothing of this moment: another one begins at once.
+        if let Some(earlier) = self.reaching.attempt.take()
+            && self.is_adopted(earlier).is_ok_and(|is_adopted| is_adopted)
+        {
+            return Ok(());
+        }
+        if self.reaching.attempt.is_none() {
+            let session = Session::new(self.session.servers.clone(), Purpose::Write)?;
+            let attempt = attempt(session, self.remembered.place.clone())?;
+            if self.is_adopted(attempt)? {
+                return Ok(());
             }
-        };
+        }
+        Err(StoreError::Away(self.reaching.why.clone()))
+    }
+
+    /// Takes over the connection of an attempt that has one. Returns `false` if the attempt is still under way.
+    fn is_adopted(&mut self, attempt: Attempt) -> Result<bool, StoreError> {
         match attempt.recv_timeout(Duration::from_millis(REACHED_AT_ONCE_MS_MAX)) {
             Ok(Ok(session)) => {
                 (self.session, self.turn) = (session, None);
-                Ok(())
+                Ok(true)
             }
             Ok(Err(err)) => {
                 if let StoreError::Away(why) = &err {
@@ -57,7 +71,7 @@ impl PostgresStore {
             }
             Err(RecvTimeoutError::Timeout) => {
                 self.reaching.attempt = Some(attempt);
-                Err(StoreError::Away(self.reaching.why.clone()))
+                Ok(false)
             }
             Err(RecvTimeoutError::Disconnected) => Err(StoreError::NotRunning),
         }
@@ -65,7 +79,7 @@ impl PostgresStore {
 }
 
 /// Has a thread connect this session.
-fn attempt(mut session: Session, least: Place) -> Result<Receiver<Result<Session, StoreError>>, StoreError> {
+fn attempt(mut session: Session, least: Place) -> Result<Attempt, StoreError> {
     let (give, take) = channel();
     let work = move || {
         let done = session.connect(&least).map(drop);

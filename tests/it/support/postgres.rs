@@ -170,9 +170,8 @@ impl Server {
             written += 1;
             assert!(written < 1_000, "the disk is not small");
         }
-        if self.says("postgres", "select 1").is_some() {
-            self.sql("postgres", "drop table spare");
-        }
+        // A server without room for its log ends its sessions.
+        let _ = self.says("postgres", "drop table spare");
     }
 
     fn prepared(port: u16, prepare: impl FnOnce(&Path) -> String) -> Self {
