@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// The greatest age of the answers to some clients; clones are one.
+/// The greatest age of the answers to some clients. Clones share it.
 #[derive(Clone, Default, Debug)]
 pub struct Age(Arc<AtomicU64>);
 

@@ -25,7 +25,7 @@ fn of_tasks(filter: &str, limit: usize) -> wire::TasksQuery {
 }
 
 /// Returns nothing instead of what a store has that is known not to answer at present.
-fn known<T: Default>(answer: Result<T, ClientError>, is_broken: bool) -> Result<T, ClientError> {
+fn unless_broken<T: Default>(answer: Result<T, ClientError>, is_broken: bool) -> Result<T, ClientError> {
     match answer {
         Err(ClientError::Refused { status: 503, .. }) if is_broken => Ok(T::default()),
         answer => answer,
@@ -42,8 +42,8 @@ impl Client {
         let merges = wire::MergesQuery::default();
         // What waits for a person is shown also while the store, which alone has finished tasks, does not answer: a note says so.
         let is_broken = about.broken.is_some();
-        let finished = async { known(self.tasks(&finished).await.map(|it| it.finished), is_broken) };
-        let merges = async { known(self.merges(&merges).await.map(|it| it.entries), is_broken) };
+        let finished = async { unless_broken(self.tasks(&finished).await.map(|it| it.finished), is_broken) };
+        let merges = async { unless_broken(self.merges(&merges).await.map(|it| it.entries), is_broken) };
         let (approvals, questions, roster, overlaps, locks, finished, merges, agents) = tokio::try_join!(
             self.approvals(),
             self.questions(),

@@ -56,7 +56,7 @@ pub struct DatabaseAt {
     pub unsure: bool,
     /// The greatest age of the shown data, in milliseconds; absent while the database answers in time.
     pub stale_ms: Option<u64>,
-    /// The time that the last write took at the database, in milliseconds; absent while that is less than a second.
+    /// The time that a write takes at present, in milliseconds: the beginning of the last turn, and the last commit; absent while that is less than a second.
     pub slow_ms: Option<u64>,
     /// The number of standbys of the server.
     pub standbys: Option<u64>,

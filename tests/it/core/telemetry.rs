@@ -155,7 +155,7 @@ fn what_waits_and_for_how_long_is_sent_under_the_names_that_prometheus_gets() {
         assert_eq!(sample(&waiting, name, labels), Some(1.0), "{name}");
     }
     let (wait, commits) = ("provost_lock_wait_seconds", "provost_batch_commit_seconds");
-    assert_eq!(sample(&waiting, wait, &[]), Some(0.0), "nobody has got a lock after a wait yet");
+    assert_eq!(sample(&waiting, wait, &[]), Some(0.0), "no agent has waited for a lock and got it yet");
     assert!(sample(&waiting, commits, &[]) > Some(0.0));
     let later = until_some("the end of the wait", || {
         Some(metrics(&receiver)).filter(|it| sample(it, wait, &[]) == Some(1.0))
