@@ -29,7 +29,7 @@ impl Readers {
 }
 
 impl Engine {
-    /// Reads from the store on a blocking thread. If the engine finds meanwhile that a server cannot be reached, the answer is not waited for.
+    /// Reads from the store on a blocking thread. If the engine finds meanwhile that a server is silent, the answer is not waited for.
     ///
     /// # Errors
     /// If the store cannot be read, or the engine has stopped.
@@ -39,7 +39,7 @@ impl Engine {
     ) -> Result<T, StoreError> {
         tokio::select! {
             biased;
-            err = self.trouble.is_unreachable() => Err(err),
+            err = self.trouble.is_silent() => Err(err),
             answer = self.read_in_turn(question) => answer,
         }
     }

@@ -13,8 +13,8 @@ use provost_store::{ServerAt, StoreError};
 #[derive(Clone, Default)]
 pub(super) struct Trouble {
     told: Arc<Mutex<OfTheStore>>,
-    /// Why the server cannot be reached, so that nothing can be read there; `None` if it can.
-    unreachable: Arc<watch::Sender<Option<Box<str>>>>,
+    /// What is said of a server that is silent, so that nothing can be read there; `None` if it is not.
+    silent: Arc<watch::Sender<Option<Box<str>>>>,
 }
 
 #[derive(Default)]
@@ -75,12 +75,12 @@ impl Trouble {
             it.since = now;
         }
         it.trouble = err.map(|err| err.to_string().into());
-        self.unreachable.send_replace(err.and_then(StoreError::unreachable).map(Box::from));
+        self.silent.send_replace(err.and_then(StoreError::silent).map(Box::from));
     }
 
-    /// Waits until the engine cannot reach the server, and returns why: each reader would wait for it for its own time.
-    pub(super) async fn is_unreachable(&self) -> StoreError {
-        let mut told = self.unreachable.subscribe();
+    /// Waits until the engine finds the server silent, and returns what is said of it: each reader would wait for the server for its own time.
+    pub(super) async fn is_silent(&self) -> StoreError {
+        let mut told = self.silent.subscribe();
         match told.wait_for(Option::is_some).await.ok().and_then(|why| why.clone()) {
             Some(why) => StoreError::Away(why),
             // The engine has ended.

@@ -558,7 +558,7 @@ impl Worker {
                 Err(err) => {
                     tracing::warn!(%err, "old history could not be pruned");
                     (self.prune_at, self.prune_on) = (Instant::now() + PRUNE_EVERY, false);
-                    if err.is_silence() {
+                    if err.silent().is_some() {
                         self.turned_away(&err);
                     }
                 }

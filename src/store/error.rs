@@ -217,7 +217,7 @@ pub enum StoreError {
     Injected,
 }
 
-/// The beginning of what is said of a server without an answer.
+/// The words for a server without an answer.
 const SILENCE: &str = "it has not answered within";
 
 /// The words for a server that can be read, and takes no writes.
@@ -229,24 +229,19 @@ impl StoreError {
         matches!(self, StoreError::Database(says) if says.contains("(42501)"))
     }
 
-    /// Returns why the database server cannot be reached, so that it cannot be read either. A standby, and a server that is read-only, can be read.
-    pub fn unreachable(&self) -> Option<&str> {
-        match self {
-            StoreError::Away(says) if !says.contains(READ_ONLY) => Some(says),
-            _ => None,
-        }
-    }
-
     /// Returns the error for a server that has not answered within this time.
     #[cfg(feature = "postgres")]
     pub(crate) fn silence(limit: std::time::Duration) -> Self {
         StoreError::Away(format!("{SILENCE} {} ms", limit.as_millis()).into())
     }
 
-    /// Checks whether the server was silent, so that the next question would wait for it as long again. A connection that was closed can be made
-    /// again at once.
-    pub fn is_silence(&self) -> bool {
-        matches!(self, StoreError::Away(says) if says.starts_with(SILENCE))
+    /// Returns what is said of a server that is silent, so that each further question would wait for it, too. A connection that was closed or
+    /// refused costs no time, and a standby among several servers can be read.
+    pub fn silent(&self) -> Option<&str> {
+        match self {
+            StoreError::Away(says) if says.contains(SILENCE) && !says.contains(READ_ONLY) => Some(says),
+            _ => None,
+        }
     }
 
     /// Returns whether the database has no connection left for this daemon.

@@ -20,6 +20,12 @@ pub const TURN_MS_MAX: u64 = 1_850;
 /// The time of a turn, of its beginning and its commit, from which on people are told that the database is slow, in milliseconds.
 pub const TURN_SLOW_MS_MIN: u64 = 1_000;
 
+/// The longest time that a connection may take to end in order, in milliseconds; then it is cut off. A silent server lets a write wait so much longer.
+pub const LINK_ENDS_MS_MAX: u64 = 50;
+
+/// The newest gaps of a journal among which a daemon looks for a loss that a person has accepted.
+pub const GAPS_LOOKED_AT_MAX: i64 = 100;
+
 /// The time for which the engine waits for a connection that another thread makes, in milliseconds: a server that is there answers sooner.
 pub const REACHED_AT_ONCE_MS_MAX: u64 = 50;
 

@@ -117,7 +117,7 @@ impl Worker {
                 Err(err) => {
                     self.indexing.has_failed(&err);
                     // A command that has come meanwhile would wait for such a server as long again.
-                    if err.is_silence() {
+                    if err.silent().is_some() {
                         self.turned_away(&err);
                     }
                 }

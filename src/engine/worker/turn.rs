@@ -252,7 +252,7 @@ impl Worker {
         if let Err(err) = self.store.let_go() {
             tracing::debug!(%err, "a turn without a commit has not ended in order");
             // The next command would wait for such a server as long again.
-            if err.is_silence() && self.broken.is_none() {
+            if err.silent().is_some() && self.broken.is_none() {
                 self.turned_away(&err);
             }
         }

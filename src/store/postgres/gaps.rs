@@ -10,7 +10,7 @@ use super::{load, unreadable};
 use crate::codec::{int, parse, text};
 use crate::journal::{Gap, Key};
 use crate::{Anchor, StoreError, StoredEvent};
-use provost_base::limits::AWAKE_MS_MAX;
+use provost_base::limits::{AWAKE_MS_MAX, GAPS_LOOKED_AT_MAX};
 use provost_base::{Digest, EventSeq};
 
 /// The beginning of these facts' keys; the last event before the gap follows.
@@ -40,7 +40,8 @@ pub(super) fn gaps(session: &mut Session, repo: i32) -> Result<Vec<Gap>, StoreEr
 /// # Errors
 /// If the database does not answer.
 pub(super) fn newest(session: &mut Session, repo: i32) -> Result<Vec<Gap>, StoreError> {
-    let newest = Step::new(format!("{GAPS} order by length(id) desc, id desc limit 100")).with(repo);
+    let newest = Step::new(format!("{GAPS} order by length(id) desc, id desc limit $2")).with(repo);
+    let newest = newest.with(GAPS_LOOKED_AT_MAX);
     let rows = session.ask_within(&[newest], Duration::from_millis(AWAKE_MS_MAX))?;
     read(rows.first().map_or(&[], |it| it))
 }

@@ -25,12 +25,9 @@ use super::trouble;
 use crate::error::READ_ONLY;
 use crate::{ServerAt, StoreError};
 use provost_base::limits::{
-    COMMIT_MS_MAX, CONNECT_MS_MAX, IDLE_IN_TRANSACTION_MS, LOCK_TIMEOUT_MS, LONG_STATEMENT_MS_MAX,
-    STATEMENT_MS_MAX,
+    COMMIT_MS_MAX, CONNECT_MS_MAX, IDLE_IN_TRANSACTION_MS, LINK_ENDS_MS_MAX, LOCK_TIMEOUT_MS,
+    LONG_STATEMENT_MS_MAX, STATEMENT_MS_MAX,
 };
-
-/// The longest time that a connection may take to end in order; then it is cut off.
-const LINK_ENDS_MAX: Duration = Duration::from_millis(50);
 
 /// A future that a caller waits for.
 type Work<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -179,7 +176,7 @@ impl Session {
         let Some(Link { client, mut driver, .. }) = self.link.take() else { return };
         drop(client);
         let ended = run(&self.runtime, async move {
-            if timeout(LINK_ENDS_MAX, &mut driver).await.is_err() {
+            if timeout(Duration::from_millis(LINK_ENDS_MS_MAX), &mut driver).await.is_err() {
                 driver.abort();
                 let _aborted = driver.await;
             }
@@ -451,9 +448,10 @@ async fn open(server: &Server, purpose: Purpose, heard: &Option<Heard>) -> Resul
             None => link(&server.config, NoTls, purpose, heard).await,
         }
     };
-    match timeout(Duration::from_millis(CONNECT_MS_MAX), handshake).await {
+    let limit = Duration::from_millis(CONNECT_MS_MAX);
+    match timeout(limit, handshake).await {
         Ok(done) => done,
-        Err(_) => Err(StoreError::Away(format!("no answer within {CONNECT_MS_MAX} ms").into())),
+        Err(_) => Err(StoreError::silence(limit)),
     }
 }
 

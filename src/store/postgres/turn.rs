@@ -11,7 +11,7 @@ use super::bounds;
 use super::entry;
 use super::gaps;
 use super::repo_row::{self, REPO_ROW, RepoRow};
-use super::session::{Step, rows};
+use super::session::{Place, Step, rows};
 use super::signing::HostKeys;
 use super::start::{REPLACED, must_be_readable, replaced};
 use super::waker::Waker;
@@ -157,7 +157,17 @@ impl PostgresStore {
         // On another timeline, numbers continue above those that may be lost, and the commit of this turn notes
         // where. So they do where the row does not say which were given.
         let moved = !is_sealed || row.place != place;
+        if !moved && !matches!(behind, Behind::TooFar) {
+            self.remember(place);
+        }
         Ok(Begun { now: Some(now), behind, hosts, moved, skipped })
+    }
+
+    /// Remembers the server's history once numbers are given there. An old primary that comes back is told by that, also while the new one is away.
+    fn remember(&mut self, place: Place) {
+        if let Err(err) = self.remembered.see(place) {
+            tracing::warn!(%err, "the history of the database cannot be noted in the state folder");
+        }
     }
 
     fn note_tables(&mut self, version: i32) {

@@ -1,4 +1,4 @@
-//! What people and agents are told while a daemon's database is away, slow, read-only or crowded: by `status`, by `doctor`, on the page, and
+//! What people and agents are told while a daemon's database is away, slow or read-only: by `status`, by `doctor`, on the page, and
 //! beside each answer to a question.
 
 use std::time::{Duration, Instant};
@@ -112,7 +112,7 @@ fn each_place_says_how_the_database_is_and_a_write_is_refused_in_time() {
     daemon.stop();
 }
 
-/// The header that says how old an answer may be.
+/// The words of an answer that may be old.
 const OLD: &str = "may be";
 
 #[test]

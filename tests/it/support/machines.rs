@@ -188,7 +188,7 @@ impl Machines {
             // A server that is busy with other tests may be late once.
             let out = until_some("the journal is read", || {
                 let out = world.command(&["journal", "verify"]).output().unwrap();
-                let is_late = String::from_utf8_lossy(&out.stderr).contains("no answer within");
+                let is_late = String::from_utf8_lossy(&out.stderr).contains("has not answered within");
                 (!is_late).then_some(out)
             });
             assert!(out.status.success(), "{out:?}");
