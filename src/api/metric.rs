@@ -100,6 +100,12 @@ metrics! {
     JOURNAL_HEAD "provost_journal_head" Gauge [];
     /// The newest entry of a shared log that this daemon has.
     LOG_HEAD "provost_log_head" Gauge [] counted;
+    /// Entries of a shared log that this daemon did not have yet at its last turn.
+    LOG_BEHIND "provost_log_behind" Gauge [] counted;
+    /// The timeline of the server that has a shared store. It rises with each failover.
+    TIMELINE "provost_timeline" Gauge [] counted;
+    /// Hosts that this daemon has found dead, so that what they held was freed.
+    HOSTS_BURIED "provost_hosts_buried_total" Counter [] counted;
     /// Hosts that the store knows, by state: waiting, live, draining, down, removed.
     HOSTS "provost_hosts" Gauge ["state"] counted;
     /// Locks, by state: held, lapsed.

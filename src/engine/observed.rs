@@ -12,10 +12,10 @@ use super::measures::Durations;
 use provost_base::AgentId;
 use provost_base::limits::{OBSERVED_WORKERS_MAX, TELEMETRY_SAMPLES_MAX};
 use provost_domain::{
-    Answer, Change, Counted, Door, Refusal, RefusalKind, SpendChange, SpendingSettings, Status, TaskState,
+    Answer, Change, Counted, Door, Gone, Refusal, RefusalKind, SpendChange, SpendingSettings, Status, TaskState,
     VerbName,
 };
-use provost_store::{HostBeat, HostState};
+use provost_store::{Begun, HostState, ServerAt};
 
 /// The outcome of a command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -189,6 +189,12 @@ pub struct Observed {
     /// Whether other daemons write to the store, too.
     shared: AtomicBool,
     log_head: AtomicU64,
+    /// The last entry of the shared log at the last turn.
+    log_end: AtomicU64,
+    /// The timeline of the database's server; zero before the first turn.
+    timeline: AtomicU64,
+    /// The number of hosts that this daemon has found dead.
+    buried: AtomicU64,
     /// Requests to a collector: for each signal, those that the collector accepted and the others.
     exported: [[AtomicU64; 2]; Signal::ALL.len()],
     spans_dropped: AtomicU64,
@@ -253,6 +259,9 @@ impl Default for Observed {
             answered: AtomicU64::new(0),
             shared: AtomicBool::new(false),
             log_head: AtomicU64::new(0),
+            log_end: AtomicU64::new(0),
+            timeline: AtomicU64::new(0),
+            buried: AtomicU64::new(0),
             exported: Default::default(),
             spans_dropped: AtomicU64::new(0),
             sampled: AtomicU64::new(0),
@@ -326,6 +335,21 @@ impl Observed {
     /// Returns the last entry of the shared log that this daemon has; `None` if it shares none.
     pub fn log_head(&self) -> Option<u64> {
         self.shared.load(Ordering::Relaxed).then(|| self.log_head.load(Ordering::Relaxed))
+    }
+
+    /// Returns how many entries of the shared log this daemon did not have yet, of those that its last turn has seen.
+    pub fn log_behind(&self) -> u64 {
+        self.log_end.load(Ordering::Relaxed).saturating_sub(self.log_head.load(Ordering::Relaxed))
+    }
+
+    /// Returns the timeline of the server to which the shared store was last connected; `None` before the first turn.
+    pub fn timeline(&self) -> Option<u64> {
+        Some(self.timeline.load(Ordering::Relaxed)).filter(|it| *it > 0)
+    }
+
+    /// Returns how many hosts this daemon has found dead.
+    pub fn buried(&self) -> u64 {
+        self.buried.load(Ordering::Relaxed)
     }
 
     /// Counts the network traffic of a worker's run.
@@ -407,13 +431,15 @@ impl Observed {
         self.unknown[found as usize].fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Notes a turn at a shared store, with the hosts that the store knows.
-    pub(crate) fn took_turn(&self, took: Duration, hosts: &[HostBeat]) {
+    /// Notes a turn at a shared store, with the hosts that the store knows, and its server.
+    pub(crate) fn took_turn(&self, took: Duration, begun: &Begun, server: Option<&ServerAt>) {
         self.shared.store(true, Ordering::Relaxed);
+        self.log_end.store(begun.log_end.0, Ordering::Relaxed);
+        server.into_iter().for_each(|it| self.timeline.store(it.timeline, Ordering::Relaxed));
         self.turns.note(took);
         self.store_answers();
         for (at, (state, _)) in HOST_STATES.iter().enumerate() {
-            let count = hosts.iter().filter(|it| it.state == *state).count() as u64;
+            let count = begun.hosts.iter().filter(|it| it.state == *state).count() as u64;
             self.hosts[at].store(count, Ordering::Relaxed);
         }
     }
@@ -443,6 +469,9 @@ impl Observed {
                         it.microusd = it.microusd.saturating_add(cost.unwrap_or(0));
                         it.unpriced_calls += if cost.is_none() { counted.calls } else { 0 };
                     });
+                }
+                Change::HostDown(_, Gone::Silent) => {
+                    self.buried.fetch_add(1, Ordering::Relaxed);
                 }
                 _ => {}
             }

@@ -24,6 +24,8 @@ pub struct Begun {
     pub now: Option<Timestamp>,
     /// The entries that others have committed since.
     pub behind: Behind,
+    /// The last entry of the shared log; zero if this turn does not know it.
+    pub log_end: EntryNo,
     /// The other hosts and this one, as the store has them.
     pub hosts: Vec<HostBeat>,
     /// Whether the server writes another history than at the last commit, as after a failover. Numbers may have

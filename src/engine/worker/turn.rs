@@ -188,8 +188,9 @@ impl Worker {
             begun.now.iter().for_each(|now| clock.tell(*now));
             self.others.looked = Instant::now();
             let took = began.elapsed();
-            self.trouble.tell_turn(self.store.server(), took);
-            self.measures.observed().inspect(|it| it.took_turn(took, &begun.hosts));
+            let server = self.store.server();
+            self.measures.observed().inspect(|it| it.took_turn(took, &begun, server.as_ref()));
+            self.trouble.tell_turn(server, took);
         }
         if matches!(begun.behind, Behind::TooFar) {
             self.store.let_go()?;

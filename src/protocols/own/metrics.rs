@@ -177,6 +177,9 @@ impl Families {
         self.value(STALE_SECONDS, &[], Number(stale.as_secs_f64()));
         if let Some(head) = head {
             self.value(LOG_HEAD, &[], head);
+            self.value(LOG_BEHIND, &[], observed.log_behind());
+            observed.timeline().into_iter().for_each(|it| self.value(TIMELINE, &[], it));
+            self.value(HOSTS_BURIED, &[], observed.buried());
             self.histogram(BATCH_BEGIN_SECONDS, &[], &observed.turns, OF_MACHINES);
         }
     }

@@ -147,6 +147,7 @@ impl PostgresStore {
         if !hosts.iter().any(|it| it.daemon == self.daemon()) {
             return Err(replaced());
         }
+        let log_end = at.entry.n;
         let entries = if let Behind::Entries(entries) = &behind { &**entries } else { &[] };
         let counted = self.counted(entries);
         let skipped = has_skipped(&at.counters, &counted).then_some(at.counters);
@@ -160,7 +161,7 @@ impl PostgresStore {
         if !moved && !matches!(behind, Behind::TooFar) {
             self.remember(place);
         }
-        Ok(Begun { now: Some(now), behind, hosts, moved, skipped })
+        Ok(Begun { now: Some(now), behind, log_end, hosts, moved, skipped })
     }
 
     /// Remembers the server's history once numbers are given there. An old primary that comes back is told by that, also while the new one is away.

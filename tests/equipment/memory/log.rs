@@ -360,7 +360,8 @@ impl Store for LogStore {
         let now = log.now;
         log.hosts.get_mut(&self.daemon.host).into_iter().for_each(|it| it.beat = now);
         let hosts = log.hosts.values().copied().collect();
-        Ok(Begun { now: Some(now), behind, hosts, moved: log.moved, skipped: None })
+        let log_end = log.entries.last().map_or(log.cut_to, |(it, _)| it.n);
+        Ok(Begun { now: Some(now), behind, log_end, hosts, moved: log.moved, skipped: None })
     }
 
     fn let_go(&mut self) -> Result<(), StoreError> {

@@ -14,6 +14,7 @@ use crate::support::histories::{Clients, says};
 use crate::support::machines::{Machines, git, join_with};
 use crate::support::postgres::{Between, Loses};
 use crate::support::rules::ASK;
+use crate::support::told::{COUNTING, metric};
 use crate::support::terminal::at_the_terminal;
 use crate::support::waits::{Ends, stays, until_some, within};
 use crate::support::{Daemon, Reply, UP, World};
@@ -157,6 +158,7 @@ fn an_approval_is_answered_on_the_other_machine_and_the_work_is_done_where_it_wa
 #[test]
 fn a_machine_that_dies_is_buried_and_the_others_go_on() {
     let machines = Machines::joined(3);
+    machines.all.iter().for_each(|it| machines.configure_with_url(it, &machines.database.url, COUNTING));
     let mut daemons = machines.start();
     let [a, b, c] = &machines.all[..] else { panic!("three") };
     assert_eq!(lock(b, "bob", 0).0, 0, "a lock without a process stays");
@@ -189,6 +191,8 @@ fn a_machine_that_dies_is_buried_and_the_others_go_on() {
     let _ = waits.wait();
     let buried = "select count(*) from provost.event where body like '%host.down%'";
     assert_eq!(machines.sql(buried), "1", "once, by one of them");
+    let found = |it| metric(it, "provost_hosts_buried_total").expect("it counts");
+    assert_eq!(found(a) + found(b), 1.0);
     // It comes back as another incarnation, and takes part.
     let _back = c.start();
     assert_eq!(lock(c, "eve", 5).0, 0);

@@ -12,7 +12,7 @@ use crate::support::mcp_host::Host;
 use crate::support::own_api::own;
 use crate::support::postgres::{Between, Loses, Server, name_of};
 use crate::support::rules::ALLOW;
-use crate::support::told::{PAGE, Places};
+use crate::support::told::{COUNTING, PAGE, Places, metric};
 use crate::support::waits::{stays, until_some, within};
 
 /// A write is refused within two seconds, and within five if a commit of the daemon itself was under way; a loaded machine needs some more.
@@ -190,13 +190,9 @@ fn a_run_that_ends_while_the_database_is_away_is_reported_once_it_is_back() {
 fn a_commit_whose_wait_for_a_standby_is_cancelled_counts_as_unknown_and_is_found() {
     let server = Server::start();
     let database = server.database();
-    let world = world(&database.url, "[metrics]\nenabled = true\n");
+    let world = world(&database.url, COUNTING);
     let daemon = world.start();
-    let found = || {
-        let told = says(&world, &["daemon", "metrics"]).1;
-        let line = told.lines().find(|it| it.contains("unknown_commits_total{found=\"stored\"}"));
-        line.and_then(|it| it.rsplit_once(' ')?.1.parse::<f64>().ok()).unwrap_or(0.0)
-    };
+    let found = || metric(&world, "provost_store_unknown_commits_total{found=\"stored\"}").unwrap_or(0.0);
     assert!(Clients::of(&world).take());
     assert_eq!(found(), 0.0);
     server.set("synchronous_standby_names = 'ANY 1 (away)'");

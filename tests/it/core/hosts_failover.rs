@@ -9,7 +9,7 @@ use crate::support::histories::{Clients, reads_go_on, says};
 use crate::support::machines::Machines;
 use crate::support::own_api::own;
 use crate::support::postgres::{Server, name_of};
-use crate::support::told::{PAGE, Places};
+use crate::support::told::{COUNTING, PAGE, Places, metric};
 use crate::support::waits::{stays, until_some, within};
 use crate::support::{Daemon, UP, World};
 
@@ -23,7 +23,7 @@ fn at_a_pair() -> (Machines, Vec<World>, Server) {
     let mut machines = Machines::joined(3);
     let second = machines.server.standby("second");
     let url = machines.server.or(&second, &machines.database);
-    machines.all.iter().for_each(|it| machines.configure_with_url(it, &url, PAGE));
+    machines.all.iter().for_each(|it| machines.configure_with_url(it, &url, &format!("{PAGE}{COUNTING}")));
     let worlds = std::mem::take(&mut machines.all);
     (machines, worlds, second)
 }
@@ -62,6 +62,8 @@ fn a_failover_to_a_synchronous_standby_loses_nothing_and_an_old_primary_is_taken
     assert_eq!(second.sql(&name_of(&machines.database), "select timeline from provost.repo"), "2");
     for world in &worlds {
         Places::of(world).say_each(["timeline 2", "takes every write", "timeline 2"]);
+        assert_eq!(metric(world, "provost_timeline"), Some(2.0));
+        until("it has all entries", || metric(world, "provost_log_behind") == Some(0.0));
     }
 
     // While the new one is away, the old one is not taken by a daemon that runs, either.

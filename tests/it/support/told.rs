@@ -10,6 +10,9 @@ use super::waits::within;
 /// What a configuration needs for the page.
 pub(crate) const PAGE: &str = "[web]\nenabled = true\n";
 
+/// What a configuration needs for all metrics.
+pub(crate) const COUNTING: &str = "[metrics]\nenabled = true\n";
+
 /// The places: `status`, `doctor`, and the view of the page.
 pub(crate) struct Places<'a> {
     world: &'a World,
@@ -47,4 +50,11 @@ impl<'a> Places<'a> {
             command => says(self.world, &[command]).1,
         }
     }
+}
+
+/// Returns the value of a sample, as `provost metrics` prints it.
+pub(crate) fn metric(world: &World, sample: &str) -> Option<f64> {
+    let told = says(world, &["metrics"]).1;
+    let line = told.lines().find_map(|it| it.strip_prefix(sample)?.strip_prefix(' ').map(str::to_owned));
+    line.and_then(|it| it.parse().ok())
 }
