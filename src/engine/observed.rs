@@ -12,8 +12,8 @@ use super::measures::Durations;
 use provost_base::AgentId;
 use provost_base::limits::{OBSERVED_WORKERS_MAX, TELEMETRY_SAMPLES_MAX};
 use provost_domain::{
-    Answer, Change, Counted, Door, Gone, Refusal, RefusalKind, SpendChange, SpendingSettings, Status, TaskState,
-    VerbName,
+    Answer, Change, Counted, Door, Gone, Refusal, RefusalKind, SpendChange, SpendingSettings, Status,
+    TaskState, VerbName,
 };
 use provost_store::{Begun, HostState, ServerAt};
 

@@ -32,6 +32,7 @@ mod migrations;
 mod moving;
 #[cfg(feature = "postgres")]
 mod postgres;
+mod retention;
 mod said;
 mod search;
 mod shared;
@@ -68,6 +69,7 @@ pub use journal::{Anchor, AnchorSink, JournalHead, Leap, Verdict, export};
 pub use key_file::{Invite, Invited, RepositoryRoute, SealedKey, open_invitation, seal_key};
 pub use letters::{Letters, StoredPost};
 pub use log::{ENTRY_FORMAT, ENTRY_FORMAT_OLDEST, SealedEntry};
+pub use retention::{Pruned, Retention};
 pub use search::{Found, Hit, HitKind, SearchError, SearchQuery, SearchWords};
 pub use shared::{
     Begun, Behind, CommitError, Head, HostBeat, HostRow, HostState, Hosts, Indexed, Joined, ServerAt,
@@ -126,6 +128,15 @@ pub trait Store: Send {
     /// If the store does not answer; the turn is given up nevertheless.
     fn let_go(&mut self) -> Result<(), StoreError> {
         Ok(())
+    }
+
+    /// Returns how long the store keeps a turn that it has begun together with the last commit, for a command that comes soon; ends that turn if
+    /// its time is over. A store begins such turns only after the first call, since nothing else would end them.
+    ///
+    /// # Errors
+    /// If the store does not answer; the turn is ended nevertheless.
+    fn stays_begun(&mut self) -> Result<Option<Duration>, StoreError> {
+        Ok(None)
     }
 
     /// Returns the effects that a daemon owes, and earlier daemons on its host. In turn only.
@@ -430,28 +441,6 @@ pub enum TimelineOrder {
     NewestFirst,
     /// By number, the smallest first.
     OldestFirst,
-}
-
-/// The times for which history is kept.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Retention {
-    /// The time for which finished tasks are kept. Afterwards their ids are free again.
-    pub tasks: Duration,
-    /// The highest number of finished tasks; the oldest go first.
-    pub tasks_most: u32,
-    /// The time for which the bodies of events are kept. Their links of the chain are kept forever.
-    pub events: Duration,
-}
-
-/// The rows that one call of [`Store::prune`] removed.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Pruned {
-    /// Finished tasks that were removed.
-    pub tasks: u32,
-    /// Events whose bodies were removed; their links stay in the chain.
-    pub events: u32,
-    /// Whether there are more rows to remove.
-    pub more: bool,
 }
 
 /// An event as the journal keeps it.

@@ -17,6 +17,9 @@ pub const IDLE_IN_TRANSACTION_MS: u64 = 2_000;
 /// short enough that a write is refused within two seconds.
 pub const TURN_MS_MAX: u64 = 1_850;
 
+/// The time for which a host without others keeps a turn that it has begun ahead, in milliseconds. A host that joins waits so much longer for its first one.
+pub const TURN_AHEAD_MS_MAX: u64 = 50;
+
 /// The time of a turn, of its beginning and its commit, from which on people are told that the database is slow, in milliseconds.
 pub const TURN_SLOW_MS_MIN: u64 = 1_000;
 

@@ -81,7 +81,9 @@ impl Worker {
     }
 
     fn wait(&mut self) -> Step {
+        let kept = self.keeps_turn();
         let patience = self.patience();
+        let patience = kept.map_or(patience, |it| it.min(patience));
         self.wakes_at = Instant::now() + patience;
         Step::Wait(patience)
     }

@@ -251,12 +251,27 @@ impl Worker {
     /// Gives the turn up without a commit.
     pub(super) fn let_go(&mut self) {
         if let Err(err) = self.store.let_go() {
-            tracing::debug!(%err, "a turn without a commit has not ended in order");
-            // The next command would wait for such a server as long again.
-            if err.silent().is_some() && self.broken.is_none() {
-                self.turned_away(&err);
-            }
+            self.has_not_ended(&err);
         }
+    }
+
+    fn has_not_ended(&mut self, err: &StoreError) {
+        tracing::debug!(%err, "a turn without a commit has not ended in order");
+        // The next command would wait for such a server as long again.
+        if err.silent().is_some() && self.broken.is_none() {
+            self.turned_away(err);
+        }
+    }
+
+    /// Returns when a turn has to be ended that the store has begun ahead, if no command comes.
+    pub(super) fn keeps_turn(&mut self) -> Option<Duration> {
+        if self.store.is_away() || !self.others.are_there() {
+            return None;
+        }
+        self.store.stays_begun().unwrap_or_else(|err| {
+            self.has_not_ended(&err);
+            None
+        })
     }
 
     /// Folds the entries of other daemons, and finds out the outcome of an unsure commit. Returns `false` if memory

@@ -111,10 +111,10 @@ impl PostgresStore {
         Ok(bounds::entries(self.repo, int(head.n.0)?, Page::of_turn(BITE)))
     }
 
-    /// Reads events after the engine's own end of the journal, together with the entries that name them: a separate
+    /// Reads events after an end of the journal, together with the entries that name them: a separate
     /// query would cost a round trip while this daemon has the row.
-    pub(super) fn events_step(&self) -> Result<Step, StoreError> {
-        Ok(bounds::events_to_end(self.repo, int(self.written.head.seq.0)?, Page::of_turn(EVENTS_BITE)))
+    pub(super) fn events_step(&self, after: EventSeq) -> Result<Step, StoreError> {
+        Ok(bounds::events_to_end(self.repo, int(after.0)?, Page::of_turn(EVENTS_BITE)))
     }
 
     /// Returns the entries after `head`, whose links hold, with their events; and the ends of log and journal with
@@ -269,7 +269,7 @@ impl PostgresStore {
         let entries = self.entries_step(head)?;
         // The events are read after the entries, so they include all that these name.
         let row = Step::new(REPO_ROW).with(self.repo);
-        let mut answers = self.session.ask(&[entries, self.events_step()?, row])?;
+        let mut answers = self.session.ask(&[entries, self.events_step(self.written.head.seq)?, row])?;
         let mut next = || answers.pop().unwrap_or_default();
         let (row, events, lines) = (next(), next(), next());
         let (Some(first), Some(last), Some(row)) = (lines.first(), lines.last(), row.first()) else {

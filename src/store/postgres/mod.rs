@@ -12,6 +12,7 @@
 #![forbid(unsafe_code)]
 
 mod address;
+mod ahead;
 mod answers;
 mod artifact_store;
 mod batch;
@@ -50,7 +51,7 @@ mod write;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::database::{Ending, ending};
 use super::files::{self, Lease};
@@ -123,6 +124,8 @@ pub(super) struct PostgresStore {
     answers: Option<AnswerCheck>,
     /// Whether the last turn has found another host that takes part, and so is told of this host's commits.
     is_heard: bool,
+    /// Whether the caller asks when to end a turn that was begun ahead.
+    may_begin_ahead: bool,
     /// The version of the tables, as the last turn found it.
     tables: u32,
     /// Dropped last, when no other part can write any more.
@@ -221,6 +224,7 @@ impl PostgresStore {
             words,
             answers: options.answers,
             is_heard: true,
+            may_begin_ahead: false,
             tables: 0,
             _lease: lease,
         })
@@ -309,6 +313,10 @@ impl Store for PostgresStore {
 
     fn let_go(&mut self) -> Result<(), StoreError> {
         self.end_turn()
+    }
+
+    fn stays_begun(&mut self) -> Result<Option<Duration>, StoreError> {
+        self.stays_ahead()
     }
 
     fn owed_by(&mut self, daemon: DaemonId) -> Result<Vec<Owed>, StoreError> {

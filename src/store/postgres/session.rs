@@ -20,6 +20,12 @@ use tokio_postgres::tls::MakeTlsConnect;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{AsyncMessage, Client, Config, Connection, Error, NoTls, Row, Socket, Statement};
 
+mod flush;
+
+use flush::{Ahead, Sent};
+
+pub(super) use flush::Answers;
+
 use super::address::{Server, with_cause};
 use super::trouble;
 use crate::error::READ_ONLY;
@@ -102,11 +108,13 @@ pub(super) struct Session {
     purpose: Purpose,
     heard: Option<Heard>,
     link: Option<Link>,
+    /// A transaction of the link that nothing has used yet.
+    ahead: Option<Ahead>,
 }
 
 /// A connection.
 struct Link {
-    client: Client,
+    client: Arc<Client>,
     statements: HashMap<String, Statement>,
     place: Place,
     /// The server's name, known once the server was chosen, and its version.
@@ -118,9 +126,6 @@ struct Link {
     driver: JoinHandle<()>,
 }
 
-/// The answers of a flush, statement by statement.
-pub(super) type Answers = Vec<Result<Vec<Row>, Error>>;
-
 impl Session {
     /// Makes a session that connects at its first use.
     ///
@@ -131,7 +136,7 @@ impl Session {
             .enable_all()
             .build()
             .map_err(|source| StoreError::Io { path: "the connection to the database".into(), source })?;
-        Ok(Self { runtime: Some(runtime), servers, purpose, heard: None, link: None })
+        Ok(Self { runtime: Some(runtime), servers, purpose, heard: None, link: None, ahead: None })
     }
 
     /// Returns the session with this function, which gets each word from the server while the session waits or asks.
@@ -173,6 +178,8 @@ impl Session {
     /// Ends the connection; the server rolls uncommitted work back. The server must learn of it now: the connection
     /// is driven only while a request waits, and would keep the repository's row.
     pub(super) fn drop_link(&mut self) {
+        // It has the client, too, and the connection ends with the client.
+        self.ahead = None;
         let Some(Link { client, mut driver, .. }) = self.link.take() else { return };
         drop(client);
         let ended = run(&self.runtime, async move {
@@ -217,54 +224,11 @@ impl Session {
             let (servers, purpose, heard) = (&self.servers, self.purpose, &self.heard);
             let tried = run(&self.runtime, async {
                 let all = servers.iter().map(|it| Box::pin(open(it, purpose, heard)) as Work<'_, _>);
-                in_order(all.collect()).await
+                Sent::of(all.collect()).answers().await
             })?;
             self.link = Some(best(tried, servers, least)?);
         }
         self.link.as_ref().map(|it| &it.place).ok_or(StoreError::NotRunning)
-    }
-
-    /// Sends all statements at once, and waits for all answers. An error of the server belongs to its statement;
-    /// later statements of the same transaction then fail, too, and COMMIT answers without an error although
-    /// nothing was stored: check each answer.
-    ///
-    /// # Errors
-    /// [`StoreError::Away`] if answers are missing. The connection is gone then.
-    pub(super) fn flush(&mut self, steps: &[Step], limit: Duration) -> Result<Answers, StoreError> {
-        self.prepare(steps, limit)?;
-        let Some(link) = &self.link else { return Err(not_linked()) };
-        link.warned.store(false, Ordering::Release);
-        let client = &link.client;
-        let work = async {
-            let mut all: Vec<Work<'_, Result<Vec<Row>, Error>>> = Vec::new();
-            for step in steps {
-                let Some(statement) = link.statements.get(&*step.sql) else { continue };
-                let values: Vec<&(dyn ToSql + Sync)> =
-                    step.values.iter().map(|it| &**it as &(dyn ToSql + Sync)).collect();
-                all.push(Box::pin(async move { client.query(statement, &values).await }));
-            }
-            timeout(limit, in_order(all)).await
-        };
-        match run(&self.runtime, work)? {
-            Ok(answers)
-                if answers.iter().any(|it| it.as_ref().is_err_and(|err| !trouble::was_answered(err))) =>
-            {
-                self.drop_link();
-                let lost =
-                    answers.into_iter().filter_map(Result::err).find(|err| !trouble::was_answered(err));
-                Err(lost.map_or_else(not_linked, trouble::store_error))
-            }
-            Ok(answers) => {
-                if answers.iter().any(|it| it.as_ref().is_err_and(trouble::is_of_other_tables)) {
-                    self.drop_link();
-                }
-                Ok(answers)
-            }
-            Err(_) => {
-                self.drop_link();
-                Err(StoreError::silence(limit))
-            }
-        }
     }
 
     /// Asks without leaving a transaction open; returns the rows of each statement, or the first error.
@@ -334,7 +298,7 @@ impl Session {
         let client = &link.client;
         let work = async {
             let all = new.iter().map(|sql| Box::pin(client.prepare(sql)) as Work<'_, _>);
-            timeout(limit.min(Duration::from_millis(COMMIT_MS_MAX)), in_order(all.collect())).await
+            timeout(limit.min(Duration::from_millis(COMMIT_MS_MAX)), Sent::of(all.collect()).answers()).await
         };
         let Ok(made) = run(&self.runtime, work)? else {
             self.drop_link();
@@ -421,25 +385,6 @@ fn run<T: Send>(runtime: &Option<Runtime>, work: impl Future<Output = T> + Send)
     })
 }
 
-/// Waits for all futures, which begin in their order, so that they send in that order.
-async fn in_order<T>(mut all: Vec<Work<'_, T>>) -> Vec<T> {
-    let mut done: Vec<Option<T>> = all.iter().map(|_| None).collect();
-    std::future::poll_fn(|cx| {
-        let mut waits = false;
-        for (work, done) in all.iter_mut().zip(&mut done) {
-            if done.is_none() {
-                match work.as_mut().poll(cx) {
-                    Poll::Ready(it) => *done = Some(it),
-                    Poll::Pending => waits = true,
-                }
-            }
-        }
-        if waits { Poll::Pending } else { Poll::Ready(()) }
-    })
-    .await;
-    done.into_iter().flatten().collect()
-}
-
 /// Does the whole handshake with a server, within its time.
 async fn open(server: &Server, purpose: Purpose, heard: &Option<Heard>) -> Result<Link, StoreError> {
     let handshake = async {
@@ -487,7 +432,7 @@ where
     };
     let version: String = row.try_get(2).map_err(trouble::store_error)?;
     let (name, version) = (Arc::from(""), version.into());
-    Ok(Link { client, statements: HashMap::new(), place, name, version, warned, driver })
+    Ok(Link { client: Arc::new(client), statements: HashMap::new(), place, name, version, warned, driver })
 }
 
 /// Returns why a handshake failed. The client's own message leaves out that the cause is a certificate without a binding.

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use tokio_postgres::Row as Line;
 
+use super::ahead::Beginning;
 use super::batch::Rows;
 use super::behind::has_skipped;
 use super::bounds;
@@ -24,7 +25,7 @@ use provost_base::limits::{
     CHECKPOINT_EVENTS_MAX, CHECKPOINT_EVERY, CHECKPOINT_PAUSE_MS, COMMIT_MS_MAX, HOST_BEAT_MS,
     POSTGRES_PAGE_BYTES_MAX, TURN_AGAIN_MS_MAX, TURN_MS_MAX,
 };
-use provost_base::{DaemonId, HostId, Timestamp};
+use provost_base::{DaemonId, EventSeq, HostId, Timestamp};
 use provost_domain::{EventKind, Outbox};
 
 const HOSTS: &str =
@@ -42,6 +43,8 @@ const BEAT: &str = "with told as (
 struct Prepared {
     steps: Vec<Step>,
     next: Written,
+    /// The beginning of the turn after it, if it is to be sent with it.
+    ahead: Vec<Step>,
     /// Whether the head is published to the anchors.
     anchored: bool,
     /// Whether it tells the database that the host is alive.
@@ -110,20 +113,33 @@ impl PostgresStore {
         begun
     }
 
-    fn try_turn(&mut self, head: Head) -> Result<Begun, StoreError> {
-        let place = self.connect()?;
-        let limit = Duration::from_millis(TURN_MS_MAX);
-        let steps = [
+    /// Returns the statements that begin a turn of a daemon that has the log up to `head`, and the journal up to `event`.
+    fn beginning(&self, head: Head, event: EventSeq) -> Result<Vec<Step>, StoreError> {
+        Ok(vec![
             Step::new("begin"),
             Step::new("select 1 from provost.repo where id = $1 for update").with(self.repo),
             Step::new(REPO_ROW).with(self.repo),
             self.entries_step(head)?,
-            self.events_step()?,
+            self.events_step(event)?,
             Step::new(HOSTS).with(self.repo),
-        ];
+        ])
+    }
+
+    /// Begins a turn, and returns the answers.
+    fn begin_now(&mut self, head: Head) -> Result<Beginning, StoreError> {
+        let place = self.connect()?;
+        let steps = self.beginning(head, self.written.head.seq)?;
         // From here on there is a transaction, even if an answer is an error.
         self.turn = Some(Turn::default());
-        let mut answers = rows(self.session.flush(&steps, limit)?)?;
+        let answers = rows(self.session.flush(&steps, Duration::from_millis(TURN_MS_MAX))?)?;
+        Ok((place, answers))
+    }
+
+    fn try_turn(&mut self, head: Head) -> Result<Begun, StoreError> {
+        let (place, mut answers) = match self.begun_ahead(head)? {
+            Some(begun) => begun,
+            None => self.begin_now(head)?,
+        };
         let mut last = || answers.pop().unwrap_or_default();
         let (hosts, events, entries) = (last(), last(), last());
         let row = answers.pop().unwrap_or_default();
@@ -254,14 +270,14 @@ impl PostgresStore {
                 return Err(StoreError::NotRunning.into());
             }
         }
-        let Prepared { steps, next, anchored, beats } = match self.prepared(batch) {
+        let Prepared { steps, next, ahead, anchored, beats } = match self.prepared(batch) {
             Ok(it) => it,
             Err(err) => {
                 self.roll_back();
                 return Err(err.into());
             }
         };
-        self.commit_steps(&steps)?;
+        self.commit_steps(&steps, ahead)?;
         let has_sealed = next.checkpoint != self.written.checkpoint;
         self.keys.follow(At { n: next.entry.n, event: next.head.seq }, &batch.changes);
         self.take_over(next);
@@ -331,8 +347,13 @@ impl PostgresStore {
             steps.push(self.beat_step(next.entry)?);
         }
         steps.push(Step::new("commit"));
+        // Other hosts would wait for the row, perhaps for nothing.
+        let ahead = match self.may_begin_ahead && !self.is_heard {
+            true => self.beginning(next.entry, next.head.seq)?,
+            false => Vec::new(),
+        };
         let answered = batch.events.iter().any(|it| matches!(it.kind, EventKind::ApprovalAnswered { .. }));
-        Ok(Prepared { steps, next, anchored: is_due || answered, beats })
+        Ok(Prepared { steps, next, ahead, anchored: is_due || answered, beats })
     }
 
     /// Returns the statement that moves the repository's row on, from exactly its known state.
@@ -342,7 +363,7 @@ impl PostgresStore {
 
     /// Sends everything, COMMIT last, and checks each answer: COMMIT of a failed transaction is answered without an
     /// error.
-    fn commit_steps(&mut self, steps: &[Step]) -> Result<(), CommitError> {
+    fn commit_steps(&mut self, steps: &[Step], ahead: Vec<Step>) -> Result<(), CommitError> {
         self.turn = None;
         if !self.session.is_linked() {
             return Err(StoreError::Away("the connection was lost during the turn".into()).into());
@@ -352,7 +373,7 @@ impl PostgresStore {
             self.session.drop_link();
             return Err(err.into());
         }
-        let answers = self.session.flush(steps, limit).map_err(CommitError::Unknown)?;
+        let answers = self.session.flush_before(steps, ahead, limit).map_err(CommitError::Unknown)?;
         let was_warned = self.session.was_warned();
         match rows(answers) {
             Err(err) => {

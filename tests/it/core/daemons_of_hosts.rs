@@ -14,8 +14,8 @@ use crate::support::histories::{Clients, says};
 use crate::support::machines::{Machines, git, join_with};
 use crate::support::postgres::{Between, Loses};
 use crate::support::rules::ASK;
-use crate::support::told::{COUNTING, metric};
 use crate::support::terminal::at_the_terminal;
+use crate::support::told::{COUNTING, metric};
 use crate::support::waits::{Ends, stays, until_some, within};
 use crate::support::{Daemon, Reply, UP, World};
 

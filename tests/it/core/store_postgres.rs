@@ -18,6 +18,7 @@ use crate::support::postgres::{Between, Server, name_of};
 use crate::support::storm::{Rest, Storm, agent, rage, settings};
 use crate::support::waits::until_some;
 
+mod ahead;
 mod turns;
 mod words;
 

@@ -1,0 +1,61 @@
+//! A turn that is begun together with the commit of the one before it, so that the next command of a busy host waits for one round trip and not
+//! for two.
+//!
+//! Only a host without others begins turns ahead, since it keeps the repository's row meanwhile.
+
+use std::time::Duration;
+
+use tokio_postgres::Row as Line;
+
+use super::session::{Place, rows};
+use super::{PostgresStore, Turn};
+use crate::{Head, StoreError};
+use provost_base::limits::{TURN_AHEAD_MS_MAX, TURN_MS_MAX};
+
+/// The server that has begun a turn, and its answers.
+pub(super) type Beginning = (Place, Vec<Vec<Line>>);
+
+impl PostgresStore {
+    /// Returns the answers to the beginning of a turn after `head` that was sent with the last commit; `None` if there is none that can be used.
+    ///
+    /// # Errors
+    /// [`StoreError::Away`] if the connection is lost.
+    pub(super) fn begun_ahead(&mut self, head: Head) -> Result<Option<Beginning>, StoreError> {
+        if !self.session.is_linked() {
+            // A new connection knows nothing of it.
+            return Ok(None);
+        }
+        if head != self.written.entry {
+            self.session.end_ahead()?;
+            return Ok(None);
+        }
+        let Some(answers) = self.session.begun_ahead(Duration::from_millis(TURN_MS_MAX))? else {
+            return Ok(None);
+        };
+        self.turn = Some(Turn::default());
+        match rows(answers) {
+            Ok(answers) => Ok(Some((self.session.place()?.clone(), answers))),
+            Err(err) => {
+                // As after a wait for the row that was too long. Who asks now may have it.
+                tracing::debug!(%err, "a turn could not be begun ahead");
+                self.roll_back();
+                Ok(None)
+            }
+        }
+    }
+
+    /// Returns how long a turn that was begun ahead stays; ends it if its time is over.
+    ///
+    /// # Errors
+    /// If the server does not answer.
+    pub(super) fn stays_ahead(&mut self) -> Result<Option<Duration>, StoreError> {
+        self.may_begin_ahead = true;
+        let Some(age) = self.session.ahead_for() else { return Ok(None) };
+        let left = Duration::from_millis(TURN_AHEAD_MS_MAX).saturating_sub(age);
+        if left.is_zero() {
+            self.session.end_ahead()?;
+            return Ok(None);
+        }
+        Ok(Some(left))
+    }
+}
