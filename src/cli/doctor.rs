@@ -2,6 +2,8 @@
 //!
 //! It only looks and changes nothing, but for a temporary folder that exists while it tries a jail.
 
+use std::path::Path;
+
 use serde::Serialize;
 
 use super::cli_error::{DONE, FAILED};
@@ -320,7 +322,7 @@ fn journal(here: &RepoContext, found: &mut Findings) {
         Err(err) => return found.add("store", Health::Broken, err.text()),
     };
     if let Some(database) = &database {
-        in_database(database, found);
+        in_database(&here.places.state, database, found);
     }
     if let Err(err) = database::look(here, true) {
         return found.add("store", Health::Broken, err.text());
@@ -341,8 +343,8 @@ fn journal(here: &RepoContext, found: &mut Findings) {
 }
 
 /// Checks the guarantees that a database gives for acknowledged writes.
-fn in_database(database: &store::Database, found: &mut Findings) {
-    let it = match store::protection(database) {
+fn in_database(state: &Path, database: &store::Database, found: &mut Findings) {
+    let it = match store::protection(state, database) {
         Ok(it) => it,
         Err(err) => return found.add("database", Health::Broken, err),
     };

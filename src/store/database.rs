@@ -249,12 +249,12 @@ pub fn migrate(to: &Database, roles: bool) -> Result<Migrated, StoreError> {
     in_database::migrate(to, roles)
 }
 
-/// Asks the server that a daemon would write to about its protection of writes.
+/// Asks the server that a daemon of this state folder would write to about its protection of writes.
 ///
 /// # Errors
 /// If it does not answer, or its tables have a version that is not known here.
-pub fn protection(of: &Database) -> Result<Protection, StoreError> {
-    in_database::protection(of)
+pub fn protection(dir: &Path, of: &Database) -> Result<Protection, StoreError> {
+    in_database::protection(dir, of)
 }
 
 /// Returns all hosts of the repository, removed ones last; the host of this state folder is marked. A state that only the table of hosts has, which
@@ -406,7 +406,7 @@ pub(super) mod in_database {
         refused()
     }
 
-    pub(super) fn protection(_: &Database) -> Result<Protection, StoreError> {
+    pub(super) fn protection(_: &Path, _: &Database) -> Result<Protection, StoreError> {
         refused()
     }
 

@@ -20,6 +20,9 @@ pub const TURN_MS_MAX: u64 = 1_850;
 /// The time for which a host without others keeps a turn that it has begun ahead, in milliseconds. A host that joins waits so much longer for its first one.
 pub const TURN_AHEAD_MS_MAX: u64 = 50;
 
+/// The time after which a host without others lets one commit begin no turn, in milliseconds: a host that starts meanwhile gets the row then.
+pub const TURNS_AHEAD_MS_MAX: u64 = 200;
+
 /// The time of a turn, of its beginning and its commit, from which on people are told that the database is slow, in milliseconds.
 pub const TURN_SLOW_MS_MIN: u64 = 1_000;
 

@@ -1,16 +1,17 @@
 //! A turn that is begun together with the commit of the one before it, so that the next command of a busy host waits for one round trip and not
 //! for two.
 //!
-//! Only a host without others begins turns ahead, since it keeps the repository's row meanwhile.
+//! Only a host without others begins turns ahead, since it keeps the repository's row meanwhile. It may be wrong: one that starts just then
+//! waits for the row, and does not get it between a commit and what was sent with it. So some commits have no turn behind them.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio_postgres::Row as Line;
 
 use super::session::{Place, rows};
 use super::{PostgresStore, Turn};
 use crate::{Head, StoreError};
-use provost_base::limits::{TURN_AHEAD_MS_MAX, TURN_MS_MAX};
+use provost_base::limits::{TURN_AHEAD_MS_MAX, TURN_MS_MAX, TURNS_AHEAD_MS_MAX};
 
 /// The server that has begun a turn, and its answers.
 pub(super) type Beginning = (Place, Vec<Vec<Line>>);
@@ -25,13 +26,18 @@ impl PostgresStore {
             // A new connection knows nothing of it.
             return Ok(None);
         }
-        if head != self.written.entry {
+        if self.ahead.take() != Some(head) {
+            // It asks for what comes after another entry.
             self.session.end_ahead()?;
             return Ok(None);
         }
         let Some(answers) = self.session.begun_ahead(Duration::from_millis(TURN_MS_MAX))? else {
             return Ok(None);
         };
+        if !self.session.is_linked() {
+            // The server has ended the session since, and others may have gone on.
+            return Ok(None);
+        }
         self.turn = Some(Turn::default());
         match rows(answers) {
             Ok(answers) => Ok(Some((self.session.place()?.clone(), answers))),
@@ -44,15 +50,29 @@ impl PostgresStore {
         }
     }
 
+    /// Checks whether the next turn is to be begun with this commit.
+    pub(super) fn may_begin_ahead(&mut self) -> bool {
+        if !self.is_asked_about_ahead || self.is_heard {
+            return false;
+        }
+        let since = *self.ahead_since.get_or_insert_with(Instant::now);
+        let may = since.elapsed() < Duration::from_millis(TURNS_AHEAD_MS_MAX);
+        if !may {
+            self.ahead_since = None;
+        }
+        may
+    }
+
     /// Returns how long a turn that was begun ahead stays; ends it if its time is over.
     ///
     /// # Errors
     /// If the server does not answer.
     pub(super) fn stays_ahead(&mut self) -> Result<Option<Duration>, StoreError> {
-        self.may_begin_ahead = true;
+        self.is_asked_about_ahead = true;
         let Some(age) = self.session.ahead_for() else { return Ok(None) };
         let left = Duration::from_millis(TURN_AHEAD_MS_MAX).saturating_sub(age);
         if left.is_zero() {
+            self.ahead_since = None;
             self.session.end_ahead()?;
             return Ok(None);
         }

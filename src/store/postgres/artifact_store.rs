@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 
-use super::remembered::Remembered;
-use super::session::{Place, Purpose, Session, Step};
+use super::remembered::{Newest, Remembered};
+use super::session::{Purpose, Session, Step};
 use super::{address, schema, unreadable};
 use crate::{Database, StoreError};
 use provost_base::TaskId;
@@ -19,6 +19,7 @@ pub(crate) type Signed = (Vec<u8>, Vec<u8>);
 /// A session with the shelves of one repository.
 pub(crate) struct SharedArtifactStore {
     session: Session,
+    newest: Newest,
     repo: i32,
     host: String,
 }
@@ -39,14 +40,15 @@ impl SharedArtifactStore {
         let remembered = Remembered::of(dir, &database.name)?;
         let servers = address::servers(database, &format!("provost-artifacts/{}", remembered.short()))?;
         let mut session = Session::new(servers, Purpose::Write)?;
-        session.connect(&Place::default())?;
+        let newest = Newest::of(dir);
+        session.follow(&newest)?;
         schema::check(&mut session)?;
         let find = Step::new("select id from provost.repo where name = $1").with(database.name.clone());
         let rows = session.rows(find)?;
         let row =
             rows.first().ok_or_else(|| StoreError::Database("there is no such repository in it".into()))?;
         let repo = row.try_get(0).map_err(unreadable)?;
-        Ok(Self { session, repo, host: remembered.host.to_string() })
+        Ok(Self { session, newest, repo, host: remembered.host.to_string() })
     }
 
     /// Puts bytes on a shelf, and replaces its content.
@@ -73,6 +75,7 @@ impl SharedArtifactStore {
             steps.push(step.with(signature.to_vec()).with(piece.to_vec()));
         }
         steps.push(Step::new("commit"));
+        self.session.follow(&self.newest)?;
         let done = self.session.ask_within(&steps, Duration::from_millis(LONG_STATEMENT_MS_MAX));
         done.map(drop).inspect_err(|_| self.session.drop_link())
     }
@@ -89,6 +92,7 @@ impl SharedArtifactStore {
             and length(seal) <= 64 order by n limit $4::bigint";
         let step =
             Step::new(sql).with(self.repo).with(shelf.to_owned()).with(size as i64).with(pieces as i64);
+        self.session.follow(&self.newest)?;
         let rows = self.session.ask_within(&[step], Duration::from_millis(LONG_STATEMENT_MS_MAX))?;
         let (mut signature, mut bytes) = (None, Vec::new());
         for row in rows.iter().flatten() {
@@ -104,6 +108,7 @@ impl SharedArtifactStore {
     /// If the database does not answer.
     pub(crate) fn has(&mut self, shelves: &[String]) -> Result<BTreeSet<String>, StoreError> {
         let sql = "select shelf from provost.artifact where repo = $1 and n = 0 and shelf = any($2::text[])";
+        self.session.follow(&self.newest)?;
         let rows = self.session.rows(Step::new(sql).with(self.repo).with(shelves.to_vec()))?;
         rows.iter().map(|it| it.try_get(0).map_err(unreadable)).collect()
     }
@@ -113,6 +118,7 @@ impl SharedArtifactStore {
     /// # Errors
     /// If the database does not answer.
     pub(crate) fn clear(&mut self, shelf: &str) -> Result<(), StoreError> {
+        self.session.follow(&self.newest)?;
         self.session.ask(&[Step::new(CLEAR).with(self.repo).with(shelf.to_owned())]).map(drop)
     }
 }

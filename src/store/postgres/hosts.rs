@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::address;
 use super::bounds::in_row;
-use super::remembered::Remembered;
+use super::remembered::{Newest, Remembered};
 use super::roots;
 use super::schema;
 use super::session::{Place, Purpose, Session, Step};
@@ -43,7 +43,7 @@ struct Told {
 /// When the database does not answer.
 pub(crate) fn hosts(dir: &Path, database: &Database) -> Result<Hosts, StoreError> {
     let mut session = Session::new(address::servers(database, "provost/hosts")?, Purpose::Read)?;
-    session.connect(&Place::default())?;
+    session.follow(&Newest::of(dir))?;
     schema::check(&mut session)?;
     let mut rows = rows(&mut session, &database.name)?;
     let note = match judge(&mut session, dir, &database.name, &mut rows) {
@@ -147,7 +147,7 @@ pub(crate) fn take_out(
     how: TakenOut,
 ) -> Result<(), StoreError> {
     let mut session = Session::new(address::servers(database, "provost/hosts")?, Purpose::Write)?;
-    session.connect(&Place::default())?;
+    session.follow(&Newest::of(dir))?;
     schema::check(&mut session)?;
     let refused = |why: String| StoreError::Database(why.into());
     let take =

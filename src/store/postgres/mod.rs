@@ -74,7 +74,7 @@ pub(super) use upgrade::upgrade;
 
 use reaching::Reaching;
 pub(super) use read::{PostgresReader, look};
-use remembered::Remembered;
+use remembered::{Newest, Remembered};
 use session::{Place, Purpose, Session};
 use signing::HostKeys;
 use waker::Waker;
@@ -125,7 +125,11 @@ pub(super) struct PostgresStore {
     /// Whether the last turn has found another host that takes part, and so is told of this host's commits.
     is_heard: bool,
     /// Whether the caller asks when to end a turn that was begun ahead.
-    may_begin_ahead: bool,
+    is_asked_about_ahead: bool,
+    /// The end of the log after which the turn comes that was begun ahead.
+    ahead: Option<Head>,
+    /// Since when each commit has begun the next turn.
+    ahead_since: Option<Instant>,
     /// The version of the tables, as the last turn found it.
     tables: u32,
     /// Dropped last, when no other part can write any more.
@@ -224,7 +228,9 @@ impl PostgresStore {
             words,
             answers: options.answers,
             is_heard: true,
-            may_begin_ahead: false,
+            is_asked_about_ahead: false,
+            ahead: None,
+            ahead_since: None,
             tables: 0,
             _lease: lease,
         })
@@ -289,9 +295,9 @@ impl Store for PostgresStore {
 
     fn wake_by(&mut self, wake: Box<dyn Fn() + Send + Sync>) {
         let servers = address::servers(&self.database, &format!("provost/{}/wakes", self.remembered.short()));
-        let least = self.remembered.place.clone();
+        let newest = Newest::of(&self.dir);
         let waker = servers
-            .and_then(|it| Waker::start(it, least, (self.repo, self.host()), self.words.clone(), wake));
+            .and_then(|it| Waker::start(it, newest, (self.repo, self.host()), self.words.clone(), wake));
         match waker {
             Ok(waker) => self.waker = Some(waker),
             Err(err) => tracing::warn!(%err, "what other hosts commit is seen some seconds later"),

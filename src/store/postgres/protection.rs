@@ -1,18 +1,21 @@
 //! A server's protection of acknowledged writes, for `provost doctor`.
 
+use std::path::Path;
+
 use super::Database;
 use super::address;
-use super::session::{Place, Purpose, Session, Step};
+use super::remembered::Newest;
+use super::session::{Purpose, Session, Step};
 use super::{schema, unreadable};
 use crate::{Protection, StoreError};
 
-/// Asks the server that a daemon would write to about its protection of writes.
+/// Asks the server that a daemon of this state folder would write to about its protection of writes.
 ///
 /// # Errors
 /// If it does not answer, or its tables have a version that is not known here.
-pub(crate) fn protection(of: &Database) -> Result<Protection, StoreError> {
+pub(crate) fn protection(dir: &Path, of: &Database) -> Result<Protection, StoreError> {
     let mut session = Session::new(address::servers(of, "provost/doctor")?, Purpose::Write)?;
-    session.connect(&Place::default())?;
+    session.follow(&Newest::of(dir))?;
     schema::check(&mut session)?;
     of_server(&mut session)
 }

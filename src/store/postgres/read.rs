@@ -12,9 +12,9 @@ use super::batch::asked;
 use super::bounds::{self, Page, in_row};
 use super::gaps::gaps;
 use super::load::{self, checkpoints, event, walk_seeing};
-use super::remembered::Remembered;
+use super::remembered::{Newest, Remembered};
 use super::repo_row::{REPO_ROW, RepoRow};
-use super::session::{Place, Purpose, Session, Step};
+use super::session::{Purpose, Session, Step};
 use super::signing::HostKeys;
 use super::{Database, address, posts, protection, schema, search, sums, unreadable};
 use crate::codec::{int, parse};
@@ -33,6 +33,7 @@ const PAGE: i64 = 100;
 /// A reader of one repository.
 pub(crate) struct PostgresReader {
     session: Session,
+    newest: Newest,
     dir: PathBuf,
     name: String,
     repo: i32,
@@ -85,7 +86,8 @@ impl PostgresReader {
         let remembered = Remembered::of(&dir, &database.name)?;
         let servers = address::servers(database, &format!("provost-reader/{}", remembered.short()))?;
         let mut session = Session::new(servers, Purpose::Read)?;
-        session.connect(&Place::default())?;
+        let newest = Newest::of(&dir);
+        session.follow(&newest)?;
         check(&mut session)?;
         let find = Step::new("select id from provost.repo where name = $1").with(database.name.clone());
         let rows = session.rows(find)?;
@@ -99,7 +101,7 @@ impl PostgresReader {
             ));
         };
         let repo = row.try_get(0).map_err(unreadable)?;
-        Ok(Self { session, dir, name: database.name.clone(), repo })
+        Ok(Self { session, newest, dir, name: database.name.clone(), repo })
     }
 
     /// Does some reads; once more over a new connection if the first one was lost.
@@ -108,10 +110,10 @@ impl PostgresReader {
         mut work: impl FnMut(&mut Session, i32) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         let was_linked = self.session.is_linked();
-        self.session.connect(&Place::default())?;
+        self.session.follow(&self.newest)?;
         match work(&mut self.session, self.repo) {
             Err(StoreError::Away(_)) if was_linked && !self.session.is_linked() => {
-                self.session.connect(&Place::default())?;
+                self.session.follow(&self.newest)?;
                 work(&mut self.session, self.repo)
             }
             done => done,

@@ -26,6 +26,24 @@ struct Noted {
     goes_here: bool,
 }
 
+/// The newest history of the database that a state folder remembers, as it is when it is asked for: a daemon that runs may have seen a failover
+/// since.
+#[derive(Clone)]
+pub(super) struct Newest(PathBuf);
+
+impl Newest {
+    /// Of a state folder.
+    pub(super) fn of(dir: &Path) -> Self {
+        Self(dir.join(crate::IN_DATABASE))
+    }
+
+    /// Returns it. A folder that remembers none, or that cannot be read, excludes no server.
+    pub(super) fn place(&self) -> Place {
+        let noted = noted(&self.0).ok().flatten();
+        noted.map_or_else(Place::default, |it| Place { system: it.system, timeline: it.timeline })
+    }
+}
+
 /// The remembered facts, and their file.
 #[derive(Clone)]
 pub(super) struct Remembered {
@@ -84,16 +102,17 @@ impl Remembered {
         if self.path.symlink_metadata().is_ok() { Ok(()) } else { self.write() }
     }
 
-    /// Remembers the place that issues numbers now.
+    /// Remembers the place that issues numbers now; returns whether it is another one than before.
     ///
     /// # Errors
     /// If the file cannot be written.
-    pub(super) fn see(&mut self, place: Place) -> Result<(), StoreError> {
-        if self.place != place {
+    pub(super) fn see(&mut self, place: Place) -> Result<bool, StoreError> {
+        let is_new = self.place != place;
+        if is_new {
             self.place = place;
             self.write()?;
         }
-        Ok(())
+        Ok(is_new)
     }
 
     /// Returns the first characters of the host's id, as the server's administrator sees them.

@@ -27,6 +27,7 @@ use flush::{Ahead, Sent};
 pub(super) use flush::Answers;
 
 use super::address::{Server, with_cause};
+use super::remembered::Newest;
 use super::trouble;
 use crate::error::READ_ONLY;
 use crate::{ServerAt, StoreError};
@@ -99,6 +100,13 @@ pub(super) struct Place {
     pub(super) system: String,
     /// A number that grows by one with each promotion of a standby.
     pub(super) timeline: u64,
+}
+
+impl Place {
+    /// Checks whether this is an earlier part of the same database's history. Of a standby, the part is not known.
+    pub(super) fn is_before(&self, seen: &Self) -> bool {
+        self.system == seen.system && self.timeline < seen.timeline && self.timeline > 0
+    }
 }
 
 /// Servers, and the connection to one of them.
@@ -229,6 +237,24 @@ impl Session {
             self.link = Some(best(tried, servers, least)?);
         }
         self.link.as_ref().map(|it| &it.place).ok_or(StoreError::NotRunning)
+    }
+
+    /// Connects as [`Session::connect`] does, and leaves a server whose history ends before the one that the state folder remembers by now: an old
+    /// primary that came back takes connections, and lacks what was acknowledged since.
+    ///
+    /// # Errors
+    /// As for [`Session::connect`].
+    pub(super) fn follow(&mut self, newest: &Newest) -> Result<&Place, StoreError> {
+        let least = newest.place();
+        if self.is_before(&least) {
+            self.drop_link();
+        }
+        self.connect(&least)
+    }
+
+    /// Checks whether the connected server has an earlier part of the history.
+    pub(super) fn is_before(&self, least: &Place) -> bool {
+        self.link.as_ref().is_some_and(|it| it.place.is_before(least))
     }
 
     /// Asks without leaving a transaction open; returns the rows of each statement, or the first error.
@@ -513,11 +539,7 @@ fn best(tried: Vec<Result<Link, StoreError>>, servers: &[Server], least: &Place)
         (None, Vec::new(), None);
     for (found, server) in tried.into_iter().zip(servers) {
         match found {
-            Ok(link)
-                if link.place.system == least.system
-                    && link.place.timeline < least.timeline
-                    && link.place.timeline > 0 =>
-            {
+            Ok(link) if link.place.is_before(least) => {
                 whys.push(format!(
                     "{}: an old primary, at timeline {}, and {} was seen",
                     server.name, link.place.timeline, least.timeline

@@ -182,8 +182,13 @@ impl PostgresStore {
 
     /// Remembers the server's history once numbers are given there. An old primary that comes back is told by that, also while the new one is away.
     fn remember(&mut self, place: Place) {
-        if let Err(err) = self.remembered.see(place) {
-            tracing::warn!(%err, "the history of the database cannot be noted in the state folder");
+        match self.remembered.see(place) {
+            // It may listen at the old one.
+            Ok(true) => self.waker.iter().for_each(Waker::tell),
+            Ok(false) => {}
+            Err(err) => {
+                tracing::warn!(%err, "the history of the database cannot be noted in the state folder")
+            }
         }
     }
 
@@ -270,7 +275,8 @@ impl PostgresStore {
                 return Err(StoreError::NotRunning.into());
             }
         }
-        let Prepared { steps, next, ahead, anchored, beats } = match self.prepared(batch) {
+        let begins_next = self.may_begin_ahead();
+        let Prepared { steps, next, ahead, anchored, beats } = match self.prepared(batch, begins_next) {
             Ok(it) => it,
             Err(err) => {
                 self.roll_back();
@@ -280,6 +286,7 @@ impl PostgresStore {
         self.commit_steps(&steps, ahead)?;
         let has_sealed = next.checkpoint != self.written.checkpoint;
         self.keys.follow(At { n: next.entry.n, event: next.head.seq }, &batch.changes);
+        self.ahead = Some(next.entry);
         self.take_over(next);
         // A word costs a commit of its own, and perhaps no other host listens.
         self.waker.iter().filter(|_| self.is_heard).for_each(Waker::tell);
@@ -310,8 +317,8 @@ impl PostgresStore {
         self.marks.write(&self.key, &self.written.head, &self.written.counters, As::Durable);
     }
 
-    /// Returns the statements of a batch up to COMMIT, and the state after them.
-    fn prepared(&self, batch: &Outbox) -> Result<Prepared, StoreError> {
+    /// Returns the statements of a batch up to COMMIT, and the state after them; with the beginning of the next turn, if that is to be sent with it.
+    fn prepared(&self, batch: &Outbox, begins_next: bool) -> Result<Prepared, StoreError> {
         let turn = self.turn.as_ref().ok_or(StoreError::NotRunning)?;
         let linked = self.key.extend(&turn.at.head, &batch.events)?;
         let mut next = turn.at.clone();
@@ -347,8 +354,7 @@ impl PostgresStore {
             steps.push(self.beat_step(next.entry)?);
         }
         steps.push(Step::new("commit"));
-        // Other hosts would wait for the row, perhaps for nothing.
-        let ahead = match self.may_begin_ahead && !self.is_heard {
+        let ahead = match begins_next {
             true => self.beginning(next.entry, next.head.seq)?,
             false => Vec::new(),
         };

@@ -6,8 +6,9 @@ use std::path::Path;
 use super::address;
 use super::bounds::{self, Page};
 use super::hosts::{MACHINE_SIGNS_MAX, all_rows};
+use super::remembered::Newest;
 use super::schema;
-use super::session::{Place, Purpose, Session, Step};
+use super::session::{Purpose, Session, Step};
 use super::{PostgresStore, entry, unreadable};
 use crate::codec::{int, nat};
 use crate::host_keys::At;
@@ -30,7 +31,7 @@ const OF_OTHER_RELEASES: &str = "select left(id, 64) from provost.host where rep
 /// If the database does not answer, or its tables have a version that is not known here; then nothing has changed.
 pub(crate) fn upgrade(dir: &Path, database: &Database, newest: u32) -> Result<Upgraded, StoreError> {
     let mut session = Session::new(address::servers(database, "provost/upgrade")?, Purpose::Write)?;
-    session.connect(&Place::default())?;
+    session.follow(&Newest::of(dir))?;
     schema::check(&mut session)?;
     let take = "select id, format from provost.repo where name = $1 for update";
     let found = session.ask(&[Step::new("begin"), Step::new(take).with(database.name.clone())])?;

@@ -14,7 +14,8 @@ use tokio::sync::Notify;
 use tokio::time::sleep;
 
 use super::address::Server;
-use super::session::{Heard, Place, Purpose, Session, Step, Waited};
+use super::remembered::Newest;
+use super::session::{Heard, Purpose, Session, Step, Waited};
 use crate::{HostWords, StoreError};
 use provost_base::HostId;
 use provost_base::limits::{HOST_WORDS_AT_ONCE, LISTEN_AGAIN_MS, WAKE_EVERY_MS};
@@ -41,7 +42,7 @@ impl Waker {
     /// If the system provides no thread or no runtime.
     pub(super) fn start(
         servers: Vec<Server>,
-        least: Place,
+        newest: Newest,
         (repo, host): (i32, HostId),
         words: HostWords,
         wake: Box<dyn Fn() + Send + Sync>,
@@ -59,7 +60,7 @@ impl Waker {
         let shared = Arc::new(Shared::default());
         let bell = shared.clone();
         words.go_with(move || bell.turn.notify_one());
-        let mut ear = Ear { session, least, repo, host, words, wake, shared: shared.clone() };
+        let mut ear = Ear { session, newest, repo, host, words, wake, shared: shared.clone() };
         let no_thread = |source| StoreError::Io { path: "a thread for the database".into(), source };
         let thread =
             std::thread::Builder::new().name("wakes".into()).spawn(move || ear.work()).map_err(no_thread)?;
@@ -85,7 +86,7 @@ impl Drop for Waker {
 /// The state of the thread.
 struct Ear {
     session: Session,
-    least: Place,
+    newest: Newest,
     repo: i32,
     host: HostId,
     words: HostWords,
@@ -116,12 +117,15 @@ impl Ear {
 
     /// Listens until the connection is lost, or the thread has to end.
     fn listen(&mut self) -> Result<(), StoreError> {
-        self.session.connect(&self.least)?;
+        self.session.follow(&self.newest)?;
         let (all, own) = (channel_of_all(self.repo), channel_of(self.repo, self.host));
         self.session.ask(&[all, own].map(|it| Step::new(format!("listen {it}"))))?;
         // Earlier notices are lost.
         (self.wake)();
         while !self.ends() {
+            if self.session.is_before(&self.newest.place()) {
+                return Err(StoreError::Away("it is an old primary".into()));
+            }
             let said = self.to_say();
             let waited = if !said.is_empty() {
                 self.session.ask(&said)?;

@@ -463,8 +463,8 @@ fn a_role_of_daemons_can_neither_change_events_nor_tables() {
         let refused = std::panic::catch_unwind(|| server.sql(&name, &as_laptop));
         assert!(refused.is_err(), "{sql}");
     }
-    assert!(protection(&database).expect("an answer").owns_tables);
-    assert!(!protection(&as_host).expect("an answer").owns_tables);
+    assert!(protection(dir.path(), &database).expect("an answer").owns_tables);
+    assert!(!protection(dir.path(), &as_host).expect("an answer").owns_tables);
     let says = sentence(opened(folder().path(), &server.named("looks", &name)));
     assert!(says.contains("journal.key is missing"), "{says}");
 }

@@ -40,7 +40,10 @@ pub(crate) struct Grant {
     answered: Instant,
 }
 
-/// Clients that take one lock after the other, and the answers that they got.
+/// One message is written after so many locks.
+const LOCKS_A_LETTER: usize = 4;
+
+/// Clients that take one lock after the other, write a message now and then, and the answers that they got.
 pub(crate) struct Clients<'a> {
     world: &'a World,
     /// The beginning of their names and their locks.
@@ -48,6 +51,8 @@ pub(crate) struct Clients<'a> {
     next: AtomicUsize,
     ends: AtomicBool,
     pub(crate) grants: Mutex<Vec<Grant>>,
+    /// The texts of messages that were acknowledged.
+    letters: Mutex<Vec<String>>,
     /// Refusals: how long each took, and its sentence.
     refused: Mutex<Vec<(Duration, String)>>,
 }
@@ -65,6 +70,7 @@ impl<'a> Clients<'a> {
             next: AtomicUsize::new(0),
             ends: AtomicBool::new(false),
             grants: Mutex::default(),
+            letters: Mutex::default(),
             refused: Mutex::default(),
         }
     }
@@ -95,6 +101,34 @@ impl<'a> Clients<'a> {
             self.refused.lock().unwrap().push((answered - asked, answer.to_string()));
         }
         status == 200
+    }
+
+    /// The agent to which they write.
+    fn reader(&self) -> String {
+        format!("bea{}", self.name)
+    }
+
+    /// Writes a message to the reader.
+    fn write(&self) {
+        if !self.world.listens() {
+            return;
+        }
+        if self.letters.lock().unwrap().is_empty() {
+            // Of the messages to an agent that was never there, only the newest wait.
+            let reader = self.reader();
+            asked(self.world, ("POST", "/read-inbox"), &[("x-provost-agent", &reader)], &json!({}));
+        }
+        let writer = format!("ada-{}0", self.name);
+        let text = format!("letter {} of {writer}", self.next.fetch_add(1, Ordering::Relaxed));
+        let body = json!({ "kind": "message", "to": self.reader(), "text": text });
+        let since = Instant::now();
+        match asked(self.world, ("POST", "/send-message"), &[("x-provost-agent", &writer)], &body) {
+            Some((200, answer)) if answer["number"].is_u64() => self.letters.lock().unwrap().push(text),
+            Some((200, _)) | None => {}
+            Some((_, answer)) => {
+                self.refused.lock().unwrap().push((since.elapsed(), answer.to_string()));
+            }
+        }
     }
 
     pub(crate) fn granted(&self) -> usize {
@@ -137,6 +171,9 @@ impl<'a> Clients<'a> {
     fn work(&self) {
         let pauses = |time| within(time, || self.ends.load(Ordering::Relaxed));
         while !self.ends.load(Ordering::Relaxed) {
+            if self.next.load(Ordering::Relaxed).is_multiple_of(LOCKS_A_LETTER) {
+                self.write();
+            }
             if !self.take() {
                 // A refusal comes at once while the database is away.
                 pauses(Duration::from_millis(50));
@@ -175,7 +212,7 @@ impl<'a> Clients<'a> {
         self.refused.lock().unwrap().iter().filter(|(_, says)| says.contains(words)).count()
     }
 
-    /// Nothing acknowledged is lost, no number was given twice, and numbers rise in the order of the answers.
+    /// Nothing acknowledged is lost, no number was given twice, numbers rise in the order of the answers, and each message is there once.
     pub(crate) fn check(&self) -> Result<(), String> {
         let (status, answer) =
             own(self.world, ("GET", "/locks"), &[("x-provost-agent", "ada")], &Value::Null);
@@ -192,7 +229,35 @@ impl<'a> Clients<'a> {
                 return Err(format!("acknowledged and lost: {it:?}, found {:?}", has.get(&it.symbol)));
             }
         }
-        must_rise(grants)
+        must_rise(grants)?;
+        let found = self.found_by_reader();
+        for it in &*self.letters.lock().unwrap() {
+            let times = found.iter().filter(|text| text.contains(it)).count();
+            if times != 1 {
+                return Err(format!("an acknowledged message is there {times} times: {it}"));
+            }
+        }
+        Ok(())
+    }
+
+    /// The texts in the reader's inbox, whose numbers rise.
+    fn found_by_reader(&self) -> Vec<String> {
+        let (reader, mut since, mut found) = (self.reader(), 0, Vec::new());
+        loop {
+            let body = json!({ "posts_after": since, "mail_after": 0 });
+            let (status, answer) =
+                own(self.world, ("POST", "/read-inbox"), &[("x-provost-agent", &reader)], &body);
+            assert_eq!(status, 200, "{answer}");
+            for entry in answer["entries"].as_array().expect("messages") {
+                let n = entry["post"].as_u64().expect("of an agent");
+                assert!(n > since, "message {n} comes after {since}");
+                since = n;
+                found.push(entry["text"].as_str().unwrap().to_owned());
+            }
+            if answer["more"] == false {
+                return found;
+            }
+        }
     }
 
     /// Each that was refused has heard so within its time and with words.

@@ -121,7 +121,13 @@ impl Session {
     /// As for [`Session::flush`].
     pub(in super::super) fn begun_ahead(&mut self, limit: Duration) -> Result<Option<Answers>, StoreError> {
         let Some(ahead) = self.ahead.take() else { return Ok(None) };
-        let work = async { timeout(limit, ahead.sent.answers()).await };
+        let work = async {
+            let answers = timeout(limit, ahead.sent.answers()).await;
+            // They may have come long ago: the end of a session that the server has ended since is seen, too, once the connection is driven.
+            tokio::task::yield_now().await;
+            tokio::task::yield_now().await;
+            answers
+        };
         let answered = run(&self.runtime, work)?;
         self.judged(answered.ok(), limit).map(Some)
     }

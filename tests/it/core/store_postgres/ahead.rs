@@ -84,7 +84,7 @@ fn a_turn_that_was_begun_ahead_and_lost_is_begun_once_more_and_sees_what_came_be
     other.begin(joined.head).expect("its turn");
     let theirs = other.commit(&batch(&mut Storm::new(6, joined.state))).expect("its commit");
     let begun_now = until_some("it connects again", || store.begin(head).ok());
-    let Behind::Entries(found) = begun_now.behind else { panic!("an entry") };
+    let Behind::Entries(found) = begun_now.behind else { panic!("{begun_now:?}") };
     assert_eq!((found.len(), found[0].n, begun_now.log_end), (1, theirs.n, theirs.n));
     store.let_go().expect("it lets go");
     head = theirs;
@@ -97,25 +97,52 @@ fn a_turn_that_was_begun_ahead_and_lost_is_begun_once_more_and_sees_what_came_be
 }
 
 #[test]
-fn a_turn_that_waited_too_long_ahead_is_begun_once_more() {
+fn who_waits_for_the_row_gets_it_from_a_host_that_is_never_idle() {
     let (server, dir) = (Server::shared(), folder());
     let database = server.database();
     let (mut store, loaded) = started(dir.path(), &database);
-    let mut storm = Storm::new(7, loaded.state);
+    let (mut storm, mut head) = (Storm::new(7, loaded.state), loaded.head);
+    store.stays_begun().expect("it answers");
+    store.begin(head).expect("the turn");
+    let name = name_of(&database);
+    for _ in 0..5 {
+        let waits = std::thread::spawn({
+            let name = name.clone();
+            let sql = "begin; set lock_timeout = '1700ms'; select 1 from provost.repo for update; commit";
+            move || Server::shared().says(&name, sql)
+        });
+        until_some("it waits for the row", || {
+            let waits = "select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'";
+            (server.sql(&name, waits) == "1").then_some(())
+        });
+        while !waits.is_finished() {
+            head = store.commit(&batch(&mut storm)).expect("a commit");
+            store.begin(head).expect("the turn");
+        }
+        assert!(waits.join().expect("it has ended").is_some(), "it has waited in vain");
+    }
+}
+
+#[test]
+fn a_turn_that_was_refused_ahead_is_begun_once_more() {
+    let (server, dir) = (Server::shared(), folder());
+    let database = server.database();
+    let (mut store, loaded) = started(dir.path(), &database);
+    let mut storm = Storm::new(9, loaded.state);
     store.stays_begun().expect("it answers");
     store.begin(loaded.head).expect("the turn");
-    // It has the row as soon as the commit is there, and the next turn waits for it in vain.
     let name = name_of(&database);
+    // A lock of the table is given in the order of the queue: the turn ahead waits for it, and in vain.
     let sits = std::thread::spawn({
         let name = name.clone();
         move || {
-            Server::shared()
-                .sql(&name, "begin; select 1 from provost.repo for update; select pg_sleep(2.5); commit")
+            let sql = "begin; lock table provost.repo in access exclusive mode; select pg_sleep(2.5); commit";
+            Server::shared().sql(&name, sql)
         }
     });
-    until_some("it waits for the row", || {
+    until_some("it waits for the table", || {
         let waits = "select 1 from pg_stat_activity where query like '%pg_sleep(2.5)%' and datname = current_database()
-            and wait_event_type = 'Lock'";
+            and wait_event_type = 'Lock' and pid <> pg_backend_pid()";
         (server.sql(&name, waits) == "1").then_some(())
     });
     let head = store.commit(&batch(&mut storm)).expect("a commit");
@@ -138,11 +165,11 @@ fn a_commit_that_fails_begins_nothing_ahead() {
     let (mut store, loaded) = started(dir.path(), &database);
     let mut storm = Storm::new(8, loaded.state);
     store.stays_begun().expect("it answers");
-    store.begin(loaded.head).expect("the turn");
     server.sql(
         &name_of(&database),
         "alter table provost.entry add constraint none_more check (n < 1) not valid",
     );
+    store.begin(loaded.head).expect("the turn");
     let lost = store.commit(&batch(&mut storm)).expect_err("it is refused");
     assert!(matches!(lost, CommitError::Failed(StoreError::Database(_))), "{lost:?}");
     until_some("nothing is left", || (begun(server, &database) == "0").then_some(()));
