@@ -57,9 +57,11 @@ impl EmptyQueues {
         slot.arrived.notify_waiters();
     }
 
+    /// Forgets which queues are empty, and has all who wait for mail look again.
     pub(super) fn forget_all(&self) {
         for slot in self.0.read().unwrap_or_else(PoisonError::into_inner).values() {
             slot.idle_until.store(0, Ordering::Release);
+            slot.arrived.notify_waiters();
         }
     }
 }

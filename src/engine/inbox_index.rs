@@ -68,12 +68,21 @@ impl InboxIndex {
         boxes.entry(slug.clone()).or_default().clone()
     }
 
+    /// Takes over all inboxes of a state. Readers look again: messages may have come that this daemon has not followed.
     pub(super) fn load(&self, state: &State) {
+        for it in self.boxes.read().unwrap_or_else(PoisonError::into_inner).values() {
+            it.taken.store(false, Ordering::Release);
+            it.newest.store(0, Ordering::Release);
+        }
         for (slug, n) in state.broker.newest() {
             let it = self.at(slug);
             it.newest.store(n.0, Ordering::Release);
             it.taken.store(true, Ordering::Release);
         }
+        for it in self.boxes.read().unwrap_or_else(PoisonError::into_inner).values() {
+            it.arrived.notify_waiters();
+        }
+        self.changed.notify_one();
     }
 
     pub(super) fn follow(&self, change: &PostChange) {

@@ -70,6 +70,7 @@ use turns::Turns;
 pub use wait::Woken;
 use worker::Worker;
 use worker::beside::Beside;
+use worker::handed::Handed;
 use worker::receiving;
 use worker::turn::Others;
 
@@ -193,7 +194,7 @@ pub fn start_checking(
         clock.clone(),
         retention,
         events.teller(),
-        owe,
+        Handed::of(owe, &loaded.owed),
         (
             empty_queues.clone(),
             inbox_index.clone(),

@@ -8,6 +8,7 @@
 
 pub(super) mod beside;
 mod counting;
+pub(super) mod handed;
 mod hosts;
 mod indexing;
 pub(super) mod receiving;
@@ -20,7 +21,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::oneshot;
 
 use super::live::Teller;
 use super::measures::Measures;
@@ -28,17 +29,18 @@ use super::message_queue::{Message, MessageQueue};
 use super::repeats::{Repeats, Said};
 use super::token_board::TokenBoard;
 use beside::{Batch, Beside, Home};
+use handed::Handed;
 use indexing::Indexing;
 use receiving::Receiving;
 use turn::Others;
 
 use super::{Answered, Clock, EmptyQueues, Envelope, Given, InboxIndex, Lost, StateQuery, Trouble};
 use provost_base::limits::{AFTER_MAX, BATCH_MAX, CLOCK_JUMP_MS_MIN, REPEATS_TOLD_MS_MAX};
-use provost_base::{EffectId, TaskId, Timestamp};
+use provost_base::{TaskId, Timestamp};
 use provost_domain::command::{Publish, ReleaseLock, SettleMail};
 use provost_domain::post::{Post, Source};
 use provost_domain::{
-    Answer, Call, Change, Command, Core, Effect, Facts, Outbox, PostChange, Principal, Refusal, Reply, Task,
+    Answer, Call, Change, Command, Core, Facts, Outbox, PostChange, Principal, Refusal, Reply, Task,
 };
 use provost_store::{CommitError, Intake, JournalHead, Retention, Store, StoreError};
 
@@ -87,7 +89,7 @@ pub(super) struct Worker {
     clock: Arc<dyn Clock>,
     retention: Retention,
     events: Teller,
-    effects: mpsc::UnboundedSender<(EffectId, Effect)>,
+    effects: Handed,
     empty_queues: Arc<EmptyQueues>,
     inbox_index: Arc<InboxIndex>,
     repeats: Arc<Repeats>,
@@ -136,7 +138,7 @@ impl Worker {
         clock: Arc<dyn Clock>,
         retention: Retention,
         events: Teller,
-        effects: mpsc::UnboundedSender<(EffectId, Effect)>,
+        effects: Handed,
         (empty_queues, inbox_index, repeats, messages, received, tokens, trouble, measures): Boards,
     ) -> Self {
         let now = clock.now();
@@ -395,10 +397,8 @@ impl Worker {
         let mut effects = std::mem::take(&mut batch.out.effects);
         // The daemon that carries the others out finds them in the log.
         effects.retain(|(id, _)| batch.out.owed_at(*id).is_none());
-        for effect in effects {
-            // If no receiver is left, the effects stay owed in the store, where a restart finds them.
-            let _ = self.effects.send(effect);
-        }
+        effects.into_iter().for_each(|(id, effect)| self.effects.hand(id, effect));
+        self.effects.follow(&batch.out.changes);
         batch.out.clear();
         self.spare = batch.out;
     }

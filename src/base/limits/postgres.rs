@@ -17,8 +17,14 @@ pub const IDLE_IN_TRANSACTION_MS: u64 = 2_000;
 /// short enough that a write is refused within two seconds.
 pub const TURN_MS_MAX: u64 = 1_850;
 
-/// The time for which a host without others keeps a turn that it has begun ahead, in milliseconds. A host that joins waits so much longer for its first one.
+/// The time for which a host without others keeps a turn that it has begun ahead, in milliseconds. A host that starts waits so much longer for its first one.
 pub const TURN_AHEAD_MS_MAX: u64 = 50;
+
+/// The time for which history is read at a standby before the primary is looked for again, in milliseconds.
+pub const STANDBY_READ_MS_MAX: u64 = 3_000;
+
+/// The time for which a turn that is begun ahead waits for a lock, in milliseconds: no command waits for that turn yet.
+pub const AHEAD_LOCK_TIMEOUT_MS: u64 = 20;
 
 /// The time after which a host without others lets one commit begin no turn, in milliseconds: a host that starts meanwhile gets the row then.
 pub const TURNS_AHEAD_MS_MAX: u64 = 200;

@@ -373,9 +373,10 @@ impl Worker {
         entry.events.into_iter().for_each(|event| self.events.tell(event));
         for (id, host, effect) in entry.effects {
             if host == self.others.daemon.host {
-                let _ = self.effects.send((id, effect));
+                self.effects.hand(id, effect);
             }
         }
+        self.effects.follow(&entry.changes);
     }
 
     /// Loads memory again from the store, while other daemons go on.
@@ -397,6 +398,7 @@ impl Worker {
         } else {
             self.core.restore(loaded.state);
         }
+        self.effects.catch_up(loaded.daemon.host, loaded.owed);
         self.empty_queues.forget_all();
         self.events.tell_missed(self.store.journal_head().seq);
         (self.others.must_load, self.others.is_new) = (false, true);

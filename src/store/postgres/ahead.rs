@@ -8,10 +8,14 @@ use std::time::{Duration, Instant};
 
 use tokio_postgres::Row as Line;
 
-use super::session::{Place, rows};
+use super::session::{Place, Step, rows};
 use super::{PostgresStore, Turn};
 use crate::{Head, StoreError};
-use provost_base::limits::{TURN_AHEAD_MS_MAX, TURN_MS_MAX, TURNS_AHEAD_MS_MAX};
+use provost_base::EventSeq;
+use provost_base::limits::{
+    AHEAD_LOCK_TIMEOUT_MS, IDLE_IN_TRANSACTION_MS, LOCK_TIMEOUT_MS, TURN_AHEAD_MS_MAX, TURN_MS_MAX,
+    TURNS_AHEAD_MS_MAX,
+};
 
 /// The server that has begun a turn, and its answers.
 pub(super) type Beginning = (Place, Vec<Vec<Line>>);
@@ -22,12 +26,18 @@ impl PostgresStore {
     /// # Errors
     /// [`StoreError::Away`] if the connection is lost.
     pub(super) fn begun_ahead(&mut self, head: Head) -> Result<Option<Beginning>, StoreError> {
+        let begun_for = self.ahead.take();
+        let Some(age) = self.session.ahead_for() else { return Ok(None) };
+        if age >= Duration::from_millis(IDLE_IN_TRANSACTION_MS) {
+            // The server has ended the session by now.
+            self.session.drop_link();
+        }
         if !self.session.is_linked() {
             // A new connection knows nothing of it.
             return Ok(None);
         }
-        if self.ahead.take() != Some(head) {
-            // It asks for what comes after another entry.
+        if begun_for != Some(head) || age >= Duration::from_millis(TURN_AHEAD_MS_MAX) {
+            // It asks for what comes after another entry, or its time is over.
             self.session.end_ahead()?;
             return Ok(None);
         }
@@ -40,14 +50,30 @@ impl PostgresStore {
         }
         self.turn = Some(Turn::default());
         match rows(answers) {
-            Ok(answers) => Ok(Some((self.session.place()?.clone(), answers))),
+            Ok(mut answers) => {
+                // Those of the statements that only a turn ahead has.
+                for at in [3, 1] {
+                    answers.remove(at);
+                }
+                Ok(Some((self.session.place()?.clone(), answers)))
+            }
             Err(err) => {
-                // As after a wait for the row that was too long. Who asks now may have it.
+                // As after a wait for the row that was too long. The caller may get it now.
                 tracing::debug!(%err, "a turn could not be begun ahead");
                 self.roll_back();
                 Ok(None)
             }
         }
+    }
+
+    /// Returns the statements that begin a turn ahead. Another session may have the row: then this one does not wait for it for long, since the next command
+    /// would wait for the end of that, and then begin once more.
+    pub(super) fn beginning_ahead(&self, head: Head, event: EventSeq) -> Result<Vec<Step>, StoreError> {
+        let mut steps = self.beginning(head, event)?;
+        steps.insert(1, Step::new(format!("set local lock_timeout = {AHEAD_LOCK_TIMEOUT_MS}")));
+        // What the turn changes later may wait as in any other turn.
+        steps.insert(3, Step::new(format!("set local lock_timeout = {LOCK_TIMEOUT_MS}")));
+        Ok(steps)
     }
 
     /// Checks whether the next turn is to be begun with this commit.

@@ -44,15 +44,15 @@ impl PostgresStore {
         if is_before(end, head) {
             return Err(went_back());
         }
-        // A row from before the last pruning or indexing has a seal, too.
         let ours = &self.written;
-        let mut at = Written {
-            own_n: ours.own_n,
-            checkpoint: row.state.checkpoint.max(ours.checkpoint),
-            pruned_to: row.state.pruned_to.max(ours.pruned_to),
-            indexed_to: row.state.indexed_to.max(ours.indexed_to),
-            ..row.state.clone()
-        };
+        let mut at = Written { own_n: ours.own_n, ..row.state.clone() };
+        let place = self.session.place()?;
+        if row.place == *place && self.remembered.place == *place {
+            // A row from before the last pruning or indexing has a seal, too. After a failover, what this daemon did last may be lost.
+            at.checkpoint = at.checkpoint.max(ours.checkpoint);
+            at.pruned_to = at.pruned_to.max(ours.pruned_to);
+            at.indexed_to = at.indexed_to.max(ours.indexed_to);
+        }
         if end.n.0 - head.n.0 > lines.len() as u64 {
             return Ok((Behind::TooFar, at));
         }

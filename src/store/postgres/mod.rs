@@ -8,7 +8,8 @@
 //!                      [in turn]: a transaction that has the repository's row
 //! ```
 //! A turn costs two round trips: one flush takes the row and reads the end of the log, another one writes all rows
-//! and commits. The reasons are in decisions 0176 and 0182.
+//! and commits. A busy daemon without others sends the first one behind the commit before it, and waits for one. The reasons are in decisions
+//! 0176, 0182 and 0231.
 #![forbid(unsafe_code)]
 
 mod address;
@@ -259,6 +260,12 @@ impl PostgresStore {
         // What comes later in the turn would be outside of its transaction.
         if self.turn.is_some() && !self.session.is_linked() {
             return Err(StoreError::Away("the connection was lost during the turn".into()));
+        }
+        if self.turn.is_none()
+            && let Err(err) = self.session.end_ahead()
+            && err.silent().is_some()
+        {
+            return Err(err);
         }
         let least = self.remembered.place.clone();
         self.session.connect(&least).cloned()

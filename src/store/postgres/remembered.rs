@@ -2,6 +2,7 @@
 
 use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
 
@@ -28,19 +29,25 @@ struct Noted {
 
 /// The newest history of the database that a state folder remembers, as it is when it is asked for: a daemon that runs may have seen a failover
 /// since.
-#[derive(Clone)]
-pub(super) struct Newest(PathBuf);
+pub(super) struct Newest {
+    path: PathBuf,
+    last: Mutex<Place>,
+}
 
 impl Newest {
     /// Of a state folder.
     pub(super) fn of(dir: &Path) -> Self {
-        Self(dir.join(crate::IN_DATABASE))
+        Self { path: dir.join(crate::IN_DATABASE), last: Mutex::default() }
     }
 
-    /// Returns it. A folder that remembers none, or that cannot be read, excludes no server.
+    /// Returns it; while the file cannot be read, as in the moment in which it is written, what it said last. A folder that has never remembered
+    /// any excludes no server.
     pub(super) fn place(&self) -> Place {
-        let noted = noted(&self.0).ok().flatten();
-        noted.map_or_else(Place::default, |it| Place { system: it.system, timeline: it.timeline })
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Ok(Some(noted)) = noted(&self.path) {
+            *last = Place { system: noted.system, timeline: noted.timeline };
+        }
+        last.clone()
     }
 }
 
@@ -109,8 +116,9 @@ impl Remembered {
     pub(super) fn see(&mut self, place: Place) -> Result<bool, StoreError> {
         let is_new = self.place != place;
         if is_new {
-            self.place = place;
-            self.write()?;
+            let was = std::mem::replace(&mut self.place, place);
+            // The sessions beside this one go by the file, so a note that failed is written again.
+            self.write().inspect_err(|_| self.place = was)?;
         }
         Ok(is_new)
     }

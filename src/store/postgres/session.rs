@@ -11,7 +11,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::Poll;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::task::JoinHandle;
@@ -33,7 +33,7 @@ use crate::error::READ_ONLY;
 use crate::{ServerAt, StoreError};
 use provost_base::limits::{
     COMMIT_MS_MAX, CONNECT_MS_MAX, IDLE_IN_TRANSACTION_MS, LINK_ENDS_MS_MAX, LOCK_TIMEOUT_MS,
-    LONG_STATEMENT_MS_MAX, STATEMENT_MS_MAX,
+    LONG_STATEMENT_MS_MAX, STANDBY_READ_MS_MAX, STATEMENT_MS_MAX,
 };
 
 /// A future that a caller waits for.
@@ -125,6 +125,7 @@ struct Link {
     client: Arc<Client>,
     statements: HashMap<String, Statement>,
     place: Place,
+    since: Instant,
     /// The server's name, known once the server was chosen, and its version.
     name: Arc<str>,
     version: Arc<str>,
@@ -246,7 +247,11 @@ impl Session {
     /// As for [`Session::connect`].
     pub(super) fn follow(&mut self, newest: &Newest) -> Result<&Place, StoreError> {
         let least = newest.place();
-        if self.is_before(&least) {
+        // A standby may be behind, and fall behind further, once the primary is there again.
+        let is_at_standby = |it: &Link| {
+            it.place.timeline == 0 && it.since.elapsed() >= Duration::from_millis(STANDBY_READ_MS_MAX)
+        };
+        if self.is_before(&least) || self.link.as_ref().is_some_and(is_at_standby) {
             self.drop_link();
         }
         self.connect(&least)
@@ -458,7 +463,16 @@ where
     };
     let version: String = row.try_get(2).map_err(trouble::store_error)?;
     let (name, version) = (Arc::from(""), version.into());
-    Ok(Link { client: Arc::new(client), statements: HashMap::new(), place, name, version, warned, driver })
+    Ok(Link {
+        client: Arc::new(client),
+        statements: HashMap::new(),
+        place,
+        since: Instant::now(),
+        name,
+        version,
+        warned,
+        driver,
+    })
 }
 
 /// Returns why a handshake failed. The client's own message leaves out that the cause is a certificate without a binding.

@@ -114,7 +114,7 @@ impl PostgresStore {
     }
 
     /// Returns the statements that begin a turn of a daemon that has the log up to `head`, and the journal up to `event`.
-    fn beginning(&self, head: Head, event: EventSeq) -> Result<Vec<Step>, StoreError> {
+    pub(super) fn beginning(&self, head: Head, event: EventSeq) -> Result<Vec<Step>, StoreError> {
         Ok(vec![
             Step::new("begin"),
             Step::new("select 1 from provost.repo where id = $1 for update").with(self.repo),
@@ -355,7 +355,7 @@ impl PostgresStore {
         }
         steps.push(Step::new("commit"));
         let ahead = match begins_next {
-            true => self.beginning(next.entry, next.head.seq)?,
+            true => self.beginning_ahead(next.entry, next.head.seq)?,
             false => Vec::new(),
         };
         let answered = batch.events.iter().any(|it| matches!(it.kind, EventKind::ApprovalAnswered { .. }));
@@ -375,7 +375,8 @@ impl PostgresStore {
             return Err(StoreError::Away("the connection was lost during the turn".into()).into());
         }
         let limit = Duration::from_millis(COMMIT_MS_MAX);
-        if let Err(err) = self.session.prepare(steps, limit) {
+        let prepared = self.session.prepare(steps, limit).and_then(|()| self.session.prepare(&ahead, limit));
+        if let Err(err) = prepared {
             self.session.drop_link();
             return Err(err.into());
         }

@@ -30,7 +30,8 @@ fn with_results(ids: &[&str]) -> (Machines, Vec<Daemon>) {
     let (machines, daemons) = machines(["", &builder("")]);
     let a = &machines.all[0];
     for id in ids {
-        assert_eq!(delegate(a, id, &format!("echo {id} >made.txt"), &[]).0, 0);
+        // Until this daemon has read that the other one has the worker, it refuses the task.
+        until("it is taken", || delegate(a, id, &format!("echo {id} >made.txt"), &[]).0 == 0);
         assert_eq!(is(a, id, "completed")["host"], host_of(&machines.all[1]));
     }
     until("all of it is left", || {

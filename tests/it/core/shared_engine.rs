@@ -5,10 +5,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use provost::base::{Fence, Json, Timestamp};
-use provost::domain::command::{FreeCommitted, HoldPlaces, Locked, PlaceToHold, PlacesHeld, Record};
+use provost::domain::command::{
+    CancelTask, FreeCommitted, HoldPlaces, Locked, PlaceToHold, PlacesHeld, Record,
+};
 use provost::domain::post::Post;
 use provost::domain::view::{LiveLocks, LiveTasks, LockWaiters};
-use provost::domain::{Change, Event, EventKind, Facts, Gone, Outbox, Refusal};
+use provost::domain::{Change, Effect, Event, EventKind, Facts, Gone, Outbox, Refusal};
 use provost::engine::{Engine, Follower, Started, SystemClock, start};
 use provost::store::{Retention, Store};
 use provost_test_equipment::{LogStore, Lost, SharedLog};
@@ -364,6 +366,45 @@ async fn an_effect_is_carried_out_by_the_host_that_owes_it_alone() {
     drop(a.engine);
     let owed = started(&log, 3).owed;
     assert!(owed.is_empty(), "nor does one that comes later: {owed:?}");
+}
+
+/// Has a host begin a task, and returns the task once its effect was handed over.
+async fn began(host: &mut Started) -> provost::base::TaskId {
+    let facts = Facts { worker_kind: Some(provost::domain::WorkerKind::Cli), ..Facts::default() };
+    let verb = order(1, "do it", "cli", Json::null());
+    host.engine.submit_judged(&client("ada"), verb, facts).await.unwrap();
+    match timeout(PATIENCE, host.effects.recv()).await.unwrap().unwrap() {
+        (_, Effect::SpawnWorker { task }) => task,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn cancel(task: &provost::base::TaskId) -> CancelTask {
+    CancelTask { task: task.clone(), reason: "enough".into() }
+}
+
+/// Checks that the next effect of this host stops the task, and that none comes after it.
+async fn is_told_to_stop(a: &mut Started, task: &provost::base::TaskId) {
+    let (_, effect) = timeout(PATIENCE, a.effects.recv()).await.unwrap().unwrap();
+    assert!(matches!(&effect, Effect::StopWorker { task: it, .. } if it == task), "{effect:?}");
+    a.engine.submit(&host(), note("afterwards")).await.unwrap();
+    assert!(a.effects.try_recv().is_err(), "nothing comes twice");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_effect_in_entries_that_a_host_loads_and_does_not_fold_is_carried_out_once() {
+    let log = log();
+    let (mut a, b) = (started(&log, 1), at_host(&log, 2));
+    let task = began(&mut a).await;
+    b.submit(&host(), note("before")).await.unwrap();
+    log.hush(true);
+    b.submit(&client("ada"), cancel(&task)).await.unwrap();
+    for n in 0..10 {
+        b.submit(&host(), note(&format!("more {n}"))).await.unwrap();
+        log.cut();
+    }
+    log.hush(false);
+    is_told_to_stop(&mut a, &task).await;
 }
 
 async fn tasks(engine: &Engine) -> usize {

@@ -108,11 +108,10 @@ impl Session {
         let mut next = Sent::of(next.collect());
         let work = async { timeout(limit, all.answers_before(&mut next)).await };
         let answered = run(&self.runtime, work)?;
-        let answers = self.judged(answered.ok(), limit)?;
-        if !next.all.is_empty() && self.link.is_some() {
+        if !next.all.is_empty() {
             self.ahead = Some(Ahead { sent: next, since: Instant::now() });
         }
-        Ok(answers)
+        self.judged(answered.ok(), limit)
     }
 
     /// Returns the answers to the transaction that was begun ahead; `None` if there is none.

@@ -97,7 +97,7 @@ fn a_turn_that_was_begun_ahead_and_lost_is_begun_once_more_and_sees_what_came_be
 }
 
 #[test]
-fn who_waits_for_the_row_gets_it_from_a_host_that_is_never_idle() {
+fn another_session_that_waits_for_the_row_gets_it_from_a_host_that_is_never_idle() {
     let (server, dir) = (Server::shared(), folder());
     let database = server.database();
     let (mut store, loaded) = started(dir.path(), &database);
