@@ -17,7 +17,7 @@ use provost_test_equipment::{LogStore, Lost, SharedLog};
 use tokio::time::timeout;
 
 use crate::support::coordinating::{acquire, at, path, release};
-use crate::support::script::{ByWord, client, host};
+use crate::support::script::{ByWord, client, host, person};
 use crate::support::storm::{agent, order, settings};
 use crate::support::waits::eventually_so;
 
@@ -398,7 +398,7 @@ async fn an_effect_in_entries_that_a_host_loads_and_does_not_fold_is_carried_out
     let task = began(&mut a).await;
     b.submit(&host(), note("before")).await.unwrap();
     log.hush(true);
-    b.submit(&client("ada"), cancel(&task)).await.unwrap();
+    b.submit(&person("bob"), cancel(&task)).await.unwrap();
     for n in 0..10 {
         b.submit(&host(), note(&format!("more {n}"))).await.unwrap();
         log.cut();

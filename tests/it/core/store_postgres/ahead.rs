@@ -136,12 +136,13 @@ fn a_turn_that_was_refused_ahead_is_begun_once_more() {
     let sits = std::thread::spawn({
         let name = name.clone();
         move || {
-            let sql = "begin; lock table provost.repo in access exclusive mode; select pg_sleep(2.5); commit";
+            let sql = "begin; lock table provost.repo in access exclusive mode; select pg_sleep(1); commit";
             Server::shared().sql(&name, sql)
         }
     });
     until_some("it waits for the table", || {
-        let waits = "select 1 from pg_stat_activity where query like '%pg_sleep(2.5)%' and datname = current_database()
+        let waits =
+            "select 1 from pg_stat_activity where query like '%pg_sleep(1)%' and datname = current_database()
             and wait_event_type = 'Lock' and pid <> pg_backend_pid()";
         (server.sql(&name, waits) == "1").then_some(())
     });
