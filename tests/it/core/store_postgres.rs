@@ -19,6 +19,7 @@ use crate::support::storm::{Rest, Storm, agent, rage, settings};
 use crate::support::waits::until_some;
 
 mod ahead;
+mod successors;
 mod turns;
 mod words;
 
