@@ -17,7 +17,7 @@ pub const IDLE_IN_TRANSACTION_MS: u64 = 2_000;
 /// short enough that a write is refused within two seconds.
 pub const TURN_MS_MAX: u64 = 1_850;
 
-/// The time for which a host without others keeps a turn that it has begun ahead, in milliseconds. A host that starts waits so much longer for its first one.
+/// The time for which a host without others keeps a turn that it has begun ahead, in milliseconds.
 pub const TURN_AHEAD_MS_MAX: u64 = 50;
 
 /// The time for which history is read at a standby before the primary is looked for again, in milliseconds.

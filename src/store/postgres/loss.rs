@@ -109,8 +109,8 @@ fn held(what: Site<'_>) -> Result<Held, StoreError> {
     let key = journal_key(&dir)?;
     let places = marks::places(&dir, what.outside);
     let known = marks::read(&places, &key);
-    // An older copy may also be on an older timeline.
-    let (mut session, place) = session(what.database, &Place::default())?;
+    // An old primary lacks what its successor has, and every other host refuses it.
+    let (mut session, place) = session(what.database, &remembered.place)?;
     session.ask(&[Step::new("begin")])?;
     let repo = repository(&mut session, &what.database.name, &key)?;
     let rows = session.rows(Step::new(REPO_ROW).with(repo))?;

@@ -555,7 +555,7 @@ fn best(tried: Vec<Result<Link, StoreError>>, servers: &[Server], least: &Place)
         match found {
             Ok(link) if link.place.is_before(least) => {
                 whys.push(format!(
-                    "{}: an old primary, at timeline {}, and {} was seen",
+                    "{}: an old primary, at timeline {}, and {} was seen (start its successor; if that is gone for good, see docs/hosts.md, \"Go on after a loss\")",
                     server.name, link.place.timeline, least.timeline
                 ));
             }

@@ -288,6 +288,10 @@ impl PostgresStore {
         self.keys.follow(At { n: next.entry.n, event: next.head.seq }, &batch.changes);
         self.ahead = Some(next.entry);
         self.take_over(next);
+        // A turn that found another history has not remembered it: its commit was to note that first.
+        if let Some(place) = self.session.place().ok().filter(|it| **it != self.remembered.place).cloned() {
+            self.remember(place);
+        }
         // A word costs a commit of its own, and perhaps no other host listens.
         self.waker.iter().filter(|_| self.is_heard).for_each(Waker::tell);
         if beats {

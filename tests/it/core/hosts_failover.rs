@@ -163,6 +163,51 @@ fn a_loss_at_a_failover_stops_three_machines_until_a_person_accepts_it_on_one_of
 }
 
 #[test]
+fn an_old_primary_that_alone_is_left_is_gone_on_with_once_it_has_a_timeline_of_its_own() {
+    let (mut machines, worlds, mut second) = at_a_pair();
+    let mut daemons: Vec<Daemon> = worlds.iter().map(World::start).collect();
+    let all = clients(&worlds);
+    all.iter().for_each(|it| assert!(it.take()));
+    until_some("the standby has what was there", || {
+        let sql = "select replay_lsn = pg_current_wal_lsn() from pg_stat_replication";
+        (machines.server.sql("postgres", sql) == "t").then_some(())
+    });
+    machines.server.kill();
+    second.promote();
+    all.iter().for_each(|it| until("it goes on at the new one", || it.take()));
+    let before = entries(&second, &machines);
+    second.kill();
+    machines.server.resume();
+    let old = entries(&machines.server, &machines);
+    assert!(old < before, "{old} and {before}");
+    for world in &worlds {
+        until("the old one is told", || says(world, &["status"]).1.contains("an old primary"));
+    }
+    // No command takes it, either.
+    let commands: [&[&str]; 4] =
+        [&["store", "accept-loss", "--yes"], &["host", "list"], &["journal", "verify"], &["log"]];
+    let first = daemons.swap_remove(0);
+    assert_eq!(first.asked_to_stop().code(), Some(1), "its stop is not on record");
+    for command in commands {
+        let (code, text) = says(&worlds[0], command);
+        assert!(code != 0 && text.contains("at timeline 1, and 2 was seen"), "{command:?}: {code}: {text}");
+        assert!(text.contains("Go on after a loss"), "{text}");
+    }
+    assert_eq!(entries(&machines.server, &machines), old);
+
+    machines.server.promote_once_more();
+    let (code, text) = says(&worlds[0], &["store", "accept-loss", "--yes"]);
+    assert_eq!(code, 0, "{text}");
+    let _first = worlds[0].start();
+    for (it, world) in all.iter().zip(&worlds) {
+        until("it goes on", || it.take());
+        let (code, text) = says(world, &["journal", "verify"]);
+        assert_eq!(code, 0, "{text}");
+    }
+    machines.all = worlds;
+}
+
+#[test]
 fn a_machine_that_went_on_at_an_old_primary_is_told_at_the_new_one() {
     let (machines, worlds, second) = at_a_pair();
     let old_alone = machines.database.url.clone();

@@ -229,6 +229,14 @@ impl Server {
         assert!(found, "the server does not answer: {}", self.log());
     }
 
+    /// Has a server that runs begin a timeline of its own, as an operator does whose other servers are gone.
+    pub(crate) fn promote_once_more(&mut self) {
+        self.kill();
+        File::create(self.data().join("standby.signal")).expect("the file is made");
+        self.resume();
+        self.promote();
+    }
+
     /// Ends it at once and without a word: as kill -9 of all its processes does.
     pub(crate) fn kill(&mut self) {
         let Some(mut child) = self.child.take() else { return };
