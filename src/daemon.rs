@@ -64,7 +64,7 @@ use provost_auth::role;
 use provost_base::limits::{CONNECTIONS_MAX, POLICY_LOOK_S};
 use provost_base::{AgentId, EffectId, Json, Timestamp};
 use provost_config::env::Environment;
-use provost_config::{Config, Loaded, Severity, Sources, daemons, load, pin, sockets};
+use provost_config::{Config, Loaded, Severity, Sources, StoreSettings, daemons, load, pin, sockets};
 use provost_domain::command::Record;
 use provost_domain::{Effect, Judge as _, Owed, Principal};
 use provost_effects::{
@@ -94,6 +94,9 @@ use wiring::Opened;
 const VERSION: &str = concat!("provost/", env!("CARGO_PKG_VERSION"));
 /// How long open connections may take to finish at shutdown.
 const GRACE: Duration = Duration::from_secs(2);
+/// The note of a reload that has found other settings of the store.
+const STORE_CHANGED: &str = "[store] is read at a start, and has changed: the daemon stays with the store that it has until `provost down` and \
+     `provost up`; `provost store move` takes the state to another store";
 /// How often the policy file and idleness are checked.
 const LOOK_EVERY: Duration = Duration::from_secs(POLICY_LOOK_S);
 
@@ -202,6 +205,8 @@ struct Daemon {
     clock: Arc<clock::Watch>,
     hook: watch::Sender<Option<Arc<HookCommand>>>,
     auto_shutdown_s: Option<u64>,
+    /// The settings with which the store was opened; a reload does not open it again.
+    store: StoreSettings,
     idle_since: Timestamp,
     root: idle_checks::Root,
     uid: u32,
@@ -358,6 +363,7 @@ async fn assemble(
         policy,
         clock: watch,
         hook,
+        store: config.store.clone(),
         idle_since: engine.now(),
         root: idle_checks::Root::default(),
         uid: prepared.uid,
@@ -491,7 +497,9 @@ impl Daemon {
 
     /// Reads configuration, policy and keys again. If anything is wrong, the old ones stay in force.
     async fn reload(&mut self) -> Result<String> {
-        let loaded = load_config(&self.start)?;
+        let mut loaded = load_config(&self.start)?;
+        let store = std::mem::replace(&mut loaded.config.store, self.store.clone());
+        let store_note = (store != self.store).then(|| STORE_CHANGED.to_owned());
         let mut policy = PolicyFile::find(&loaded.config, &self.start.places)?;
         let rules = policy.load()?;
         self.keys.iter().try_for_each(|ring| ring.reload())?;
@@ -504,6 +512,7 @@ impl Daemon {
                 .iter()
                 .map(ToString::to_string)
                 .chain(pictures::note(&loaded.config, &self.start.places))
+                .chain(store_note)
                 .chain(lasting_notes)
                 .collect();
             about.workers = about::workers_at(&settings, &loaded.config);

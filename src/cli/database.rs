@@ -119,7 +119,8 @@ pub(super) fn migrate(here: &RepoContext, asked: &Migrate) -> Result<u8, CliErro
                 migrates it")
             .next("provost store migrate --url postgres://OWNER@HOST:5432/DATABASE"));
     };
-    let done = store::migrate(&named(here, &config, url, password)?, asked.roles).map_err(not_migrated)?;
+    let database = named(here, &config, url, password)?;
+    let done = store::migrate(&here.places.state, &database, asked.roles).map_err(not_migrated)?;
     if here.json {
         out::json(&json!({ "from": done.from, "to": done.to, "missing_roles": done.missing_roles }))?;
         return Ok(DONE);

@@ -101,23 +101,32 @@ impl Artifacts {
     /// # Errors
     /// If it cannot be read.
     pub fn output_of(&self, task: &TaskId, ran_by: HostId) -> Result<Option<Vec<u8>>, StoreError> {
-        self.fetch(task, ran_by, OUTPUT)?;
+        self.fetch(task, ran_by)?;
         read(&self.folder.join(shelf(task)).join(OUTPUT), LIST_BYTES_MAX)
     }
 
-    /// Brings the result of a run on another host into this folder, unless it is here already.
+    /// Returns the kept result of a task whose last run was on another host, as that host has left it; `None` if it has left none.
     ///
     /// # Errors
-    /// If that host has not signed the result, or if the database does not answer.
-    pub fn take_over(&self, task: &TaskId, ran_by: HostId) -> Result<(), StoreError> {
-        self.fetch(task, ran_by, LIST)
+    /// If that host has not signed the result, if the database does not answer, or if the result cannot be read.
+    pub fn of_elsewhere(&self, task: &TaskId, ran_by: HostId) -> Result<Option<StoredChangeset>, StoreError> {
+        self.fetch(task, ran_by)?;
+        match self.is_of_elsewhere(&shelf(task)) {
+            true => self.of(task),
+            false => Ok(None),
+        }
     }
 
-    /// Brings the result that a host has left of its run into this folder, if it has left one and the file of this name is not here. Of several
-    /// readers, one brings it, and the others find it.
-    fn fetch(&self, task: &TaskId, ran_by: HostId, wanted: &str) -> Result<(), StoreError> {
+    /// Checks whether another host has left what is on a shelf. An earlier attempt of the task here has left no output.
+    fn is_of_elsewhere(&self, shelf: &str) -> bool {
+        self.folder.join(shelf).join(OUTPUT).is_file()
+    }
+
+    /// Brings the result that a host has left of its run into this folder, if it has left one and it is not here. Of several readers, one brings
+    /// it, and the others find it.
+    fn fetch(&self, task: &TaskId, ran_by: HostId) -> Result<(), StoreError> {
         let (Some(shared), shelf) = (&self.shared, shelf(task)) else { return Ok(()) };
-        let is_here = || self.folder.join(&shelf).join(wanted).is_file();
+        let is_here = || self.is_of_elsewhere(&shelf);
         if is_here() {
             return Ok(());
         }

@@ -241,12 +241,13 @@ pub fn accept_loss(of: Site<'_>) -> Result<Loss, StoreError> {
     in_database::accept_loss(of)
 }
 
-/// Brings the tables to the newest version; makes the groups of roles if `roles` says so.
+/// Brings the tables to the newest version; makes the groups of roles if `roles` says so. The state folder, which need not exist, says which
+/// servers lack what it has seen.
 ///
 /// # Errors
 /// [`StoreError::Newer`] for tables of a later release; otherwise the server's error.
-pub fn migrate(to: &Database, roles: bool) -> Result<Migrated, StoreError> {
-    in_database::migrate(to, roles)
+pub fn migrate(dir: &Path, to: &Database, roles: bool) -> Result<Migrated, StoreError> {
+    in_database::migrate(dir, to, roles)
 }
 
 /// Asks the server that a daemon of this state folder would write to about its protection of writes.
@@ -402,7 +403,7 @@ pub(super) mod in_database {
         refused()
     }
 
-    pub(super) fn migrate(_: &Database, _: bool) -> Result<Migrated, StoreError> {
+    pub(super) fn migrate(_: &Path, _: &Database, _: bool) -> Result<Migrated, StoreError> {
         refused()
     }
 

@@ -72,7 +72,7 @@ impl Server {
     pub(super) fn database(&self, name: &str) -> Result<Database> {
         self.empty_database(name)?;
         let database = by(self.dir(), name);
-        migrate(&database, false)?;
+        migrate(self.dir(), &database, false)?;
         Ok(database)
     }
 

@@ -161,9 +161,9 @@ impl Provost {
         let ran = self.task(task).await.ok();
         let elsewhere = ran.and_then(|it| it.commit_away().map(|_| it.daemon.host));
         let (artifacts, id) = (self.artifacts(), task.clone());
-        let find = move || {
-            elsewhere.map_or(Ok(()), |host| artifacts.take_over(&id, host))?;
-            artifacts.of(&id)
+        let find = move || match elsewhere {
+            Some(host) => artifacts.of_elsewhere(&id, host),
+            None => artifacts.of(&id),
         };
         let kept = tokio::task::spawn_blocking(find).await;
         let kept = kept.map_err(|err| ApplyError::Unreadable(err.to_string().into()))?;

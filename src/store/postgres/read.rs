@@ -163,6 +163,9 @@ impl PostgresReader {
                 ));
             }
             let counted = RepoRow::read(line(0)?)?.state.counters.event;
+            if let Some(it) = anchor.filter(|it| session.is_at_standby() && it.seq > counted) {
+                return Ok(Verdict::CannotCheck(not_there_yet(it.seq).to_string().into()));
+            }
             let mut walk = Walk::whole(&key, checkpoints(session, repo)?, gaps(session, repo)?, anchor);
             if !walk_seeing(session, repo, &mut walk, see)? {
                 return Ok(Verdict::CannotCheck(GIVEN_UP.into()));
@@ -210,13 +213,27 @@ pub(crate) fn look(
     reader.moment(|session, repo| {
         let (head, _) = load::tail(session, repo, &key, None)?;
         match least {
-            Some(least) if least.seq > head.seq => Err(StoreError::WentBack { was: least.seq, is: head.seq }),
+            Some(least) if least.seq > head.seq => {
+                let may_lack_it = session.is_at_standby();
+                Err(if may_lack_it {
+                    not_there_yet(least.seq)
+                } else {
+                    StoreError::WentBack { was: least.seq, is: head.seq }
+                })
+            }
             Some(least) if load::event_mac(session, repo, least.seq)?.is_some_and(|mac| mac != least.mac) => {
                 Err(StoreError::WentBack { was: least.seq, is: head.seq })
             }
             _ => Ok(()),
         }
     })
+}
+
+/// The error for an event that a standby lacks: the primary may well have it.
+fn not_there_yet(seq: EventSeq) -> StoreError {
+    StoreError::Away(
+        format!("the only server that answers is a standby, which has not got event {seq} yet").into(),
+    )
 }
 
 impl Reader for PostgresReader {

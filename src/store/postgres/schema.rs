@@ -1,11 +1,13 @@
 //! The tables and roles, and the steps from earlier versions. Only `provost store migrate` makes them, with the
 //! owner's role; a daemon checks that it knows their version.
 
+use std::path::Path;
 use std::time::Duration;
 
 use super::Database;
 use super::address;
-use super::session::{Place, Purpose, Session, Step};
+use super::remembered::Newest;
+use super::session::{Purpose, Session, Step};
 use crate::{Migrated, StoreError};
 use provost_base::limits::{LONG_STATEMENT_MS_MAX, STATEMENT_MS_MAX};
 
@@ -32,13 +34,14 @@ pub(super) fn known() -> u32 {
     u32::try_from(STEPS.len()).unwrap_or(u32::MAX)
 }
 
-/// Brings the tables to the newest version; makes the groups of roles if `roles` says so.
+/// Brings the tables to the newest version; makes the groups of roles if `roles` says so. A server that lacks what this state folder has seen
+/// is left as it is.
 ///
 /// # Errors
 /// [`StoreError::Newer`] for tables of a later release; otherwise the server's error.
-pub(crate) fn migrate(to: &Database, roles: bool) -> Result<Migrated, StoreError> {
+pub(crate) fn migrate(dir: &Path, to: &Database, roles: bool) -> Result<Migrated, StoreError> {
     let mut session = Session::new(address::servers(to, "provost/migrate")?, Purpose::Migrate)?;
-    session.connect(&Place::default())?;
+    session.follow(&Newest::of(dir))?;
     session.ask(&[Step::new("begin"), Step::new("select pg_advisory_xact_lock($1)").with(MIGRATION)])?;
     // A migration waits for the turns of daemons, for three seconds at the most; a daemon that waits for the migration gives up soon.
     let long = Duration::from_millis(LONG_STATEMENT_MS_MAX);

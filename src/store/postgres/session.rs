@@ -107,6 +107,11 @@ impl Place {
     pub(super) fn is_before(&self, seen: &Self) -> bool {
         self.system == seen.system && self.timeline < seen.timeline && self.timeline > 0
     }
+
+    /// Checks whether this is another database than the one that was seen, as a copy that was restored on another server.
+    fn is_foreign(&self, seen: &Self) -> bool {
+        !seen.system.is_empty() && self.system != seen.system
+    }
 }
 
 /// Servers, and the connection to one of them.
@@ -217,6 +222,11 @@ impl Session {
         Some(ServerAt { name, version, timeline: link.place.timeline })
     }
 
+    /// Checks whether the connected server is a standby.
+    pub(super) fn is_at_standby(&self) -> bool {
+        self.link.as_ref().is_some_and(|it| it.place.timeline == 0)
+    }
+
     /// Checks whether there is a connection, as far as is known.
     pub(super) fn is_linked(&self) -> bool {
         self.link.as_ref().is_some_and(|it| !it.client.is_closed())
@@ -247,11 +257,12 @@ impl Session {
     /// As for [`Session::connect`].
     pub(super) fn follow(&mut self, newest: &Newest) -> Result<&Place, StoreError> {
         let least = newest.place();
-        // A standby may be behind, and fall behind further, once the primary is there again.
-        let is_at_standby = |it: &Link| {
-            it.place.timeline == 0 && it.since.elapsed() >= Duration::from_millis(STANDBY_READ_MS_MAX)
+        // A standby may be behind, and fall behind further, once the primary is there again. A server of another database was the only one that answered.
+        let is_a_makeshift = |it: &Link| {
+            (it.place.timeline == 0 || it.place.is_foreign(&least))
+                && it.since.elapsed() >= Duration::from_millis(STANDBY_READ_MS_MAX)
         };
-        if self.is_before(&least) || self.link.as_ref().is_some_and(is_at_standby) {
+        if self.is_before(&least) || self.link.as_ref().is_some_and(is_a_makeshift) {
             self.drop_link();
         }
         self.connect(&least)
@@ -546,8 +557,8 @@ where
     }
 }
 
-/// Returns the connection to the server with the highest timeline. An old primary that comes back claims that it
-/// can be written.
+/// Returns the connection to the server with the highest timeline, of those of the database that was seen if one of them answers. An old primary
+/// that comes back claims that it can be written.
 fn best(tried: Vec<Result<Link, StoreError>>, servers: &[Server], least: &Place) -> Result<Link, StoreError> {
     let (mut best, mut whys, mut told): (Option<Link>, Vec<String>, Option<StoreError>) =
         (None, Vec::new(), None);
@@ -561,7 +572,8 @@ fn best(tried: Vec<Result<Link, StoreError>>, servers: &[Server], least: &Place)
             }
             Ok(mut link) => {
                 link.name = Arc::from(&*server.name);
-                if best.as_ref().is_none_or(|it| it.place.timeline < link.place.timeline) {
+                let rank = |it: &Link| (!it.place.is_foreign(least), it.place.timeline);
+                if best.as_ref().is_none_or(|it| rank(it) < rank(&link)) {
                     best = Some(link);
                 }
             }

@@ -29,7 +29,7 @@ fn a_picture_is_refused_in_devits_words_while_the_capability_is_off() {
 #[test]
 fn a_reload_names_what_it_could_not_take_over() {
     let world = World::new();
-    let _daemon = world.start();
+    let daemon = world.start();
     let reload = || {
         let output = world.command(&["daemon", "reload"]).output().unwrap();
         assert!(output.status.success(), "{output:?}");
@@ -39,6 +39,13 @@ fn a_reload_names_what_it_could_not_take_over() {
     let said = reload();
     assert!(said.contains("`hooks.notify.command` expected text"), "{said}");
     assert!(said.contains("`screenshot.backend` expected one of"), "{said}");
+    world.configure("");
+    assert_eq!(reload(), "");
+    // The daemon opens no other store while it runs, and takes no results of runs from one, either.
+    world.configure("[store]\nurl = \"postgresql:///none?host=/nonexistent&user=none\"\n");
+    let said = reload();
+    assert!(said.contains("[store] is read at a start, and has changed"), "{said}");
+    assert_eq!(world.client(&daemon, "orch:a").say("HEARTBEAT", json!({})), Reply::Nothing);
     world.configure("");
     assert_eq!(reload(), "");
 }

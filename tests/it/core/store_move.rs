@@ -132,7 +132,7 @@ fn a_state_goes_into_the_database_and_back_and_nothing_of_it_changes() {
 fn the_role_of_a_daemon_is_enough_to_move_a_state() {
     let (server, dir) = (Server::start(), folder());
     let database = server.empty_database();
-    migrate(&database, true).expect("tables and roles");
+    migrate(dir.path(), &database, true).expect("tables and roles");
     server.sql("postgres", "create role laptop login in role provost_host connection limit 10");
     let database = server.named("laptop", &name_of(&database));
     with_a_history(dir.path(), 5);

@@ -60,17 +60,17 @@ fn a_database_without_tables_or_with_later_ones_is_refused_with_the_next_step() 
     let says = sentence(opened(dir.path(), &database));
     assert!(says.contains("provost store migrate"), "{says}");
 
-    let done = migrate(&database, false).expect("the tables are made");
+    let done = migrate(dir.path(), &database, false).expect("the tables are made");
     let newest = done.to;
     assert!(done.from == 0 && newest > 2);
-    let done = migrate(&database, false).expect("a second run changes nothing");
+    let done = migrate(dir.path(), &database, false).expect("a second run changes nothing");
     assert_eq!((done.from, done.to), (newest, newest));
     drop(started(dir.path(), &database));
 
     server.sql(&name_of(&database), "update provost.schema set version = 99");
     let is_newer = |it: &StoreError| matches!(it, StoreError::Newer { found: 99, known } if *known == newest);
     assert!(opened(dir.path(), &database).is_err_and(|it| is_newer(&it)));
-    assert!(migrate(&database, false).is_err_and(|it| is_newer(&it)));
+    assert!(migrate(dir.path(), &database, false).is_err_and(|it| is_newer(&it)));
     server.sql(
         &name_of(&database),
         &format!("update provost.schema set version = {newest}; update provost.repo set format = 7"),
@@ -419,12 +419,12 @@ fn a_reader_writes_nothing_and_survives_its_connection() {
 #[test]
 fn a_role_of_daemons_can_neither_change_events_nor_tables() {
     let server = Server::start();
-    let database = server.empty_database();
+    let (database, dir) = (server.empty_database(), folder());
     let name = name_of(&database);
-    assert!(migrate(&database, true).expect("tables and roles").missing_roles.is_empty());
+    assert!(migrate(dir.path(), &database, true).expect("tables and roles").missing_roles.is_empty());
     server.sql("postgres", "create role laptop login in role provost_host connection limit 10");
     server.sql("postgres", "create role looks login in role provost_reader");
-    let (as_host, dir) = (server.named("laptop", &name), folder());
+    let as_host = server.named("laptop", &name);
     let (mut store, loaded) = started(dir.path(), &as_host);
     let mut storm = Storm::new(12, loaded.state);
     rage(&mut *store, &mut storm, 200);

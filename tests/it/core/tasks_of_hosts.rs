@@ -295,6 +295,40 @@ fn of_two_machines_that_could_one_takes_each_task_and_a_pool_holds_over_both() {
 }
 
 #[test]
+fn tasks_that_wait_for_another_machine_begin_by_priority_with_askers_in_turn_and_after_what_they_wait_for() {
+    let one = format!("[limits]\nworkers = 1\n{}", builder(""));
+    let (machines, _daemons) = machines(["", &one, ""]);
+    let [a, _, c] = &machines.all[..] else { panic!("three") };
+    assert_eq!(delegate(a, "first", "sleep 303.5", &["--timeout", "10m"]).0, 0);
+    is(a, "first", "running");
+    let by = |world: &World, who: &str, id: &str, more: &[&str]| {
+        let args = [&["delegate", "true", "--worker", "builder", "--task", id], more].concat();
+        let (code, said) = said(&world.by(who, &args).output().unwrap());
+        assert_eq!(code, 0, "{id}: {said}");
+    };
+    by(a, "ada", "low", &["--priority", "low"]);
+    by(a, "ada", "after-low", &["--after", "low"]);
+    by(a, "ada", "ada-1", &[]);
+    by(a, "ada", "ada-2", &[]);
+    by(a, "ada", "ada-3", &[]);
+    by(c, "bob", "bob-1", &[]);
+    // What a machine has not heard of stands in no line yet.
+    until("the others know of it", || machines.sql("select count(*) from provost.task where live") == "7");
+    assert_eq!(ask(a, &["task", "cancel", "first"]).0, 0);
+    for (world, id) in [(a, "after-low"), (a, "ada-3"), (c, "bob-1")] {
+        is(world, id, "completed");
+    }
+    let begun = machines.sql("select task from provost.event where kind = 'task_started' order by seq");
+    let begun: Vec<&str> = begun.lines().collect();
+    let at = |id: &str| begun.iter().position(|it| *it == id).unwrap();
+    assert_eq!(begun.len(), 7, "{begun:?}");
+    assert!(at("bob-1") <= 2, "an asker with one task waits for one of the other's: {begun:?}");
+    assert!(at("ada-1") < at("ada-2") && at("ada-2") < at("ada-3"), "by age: {begun:?}");
+    assert_eq!((at("low"), at("after-low")), (5, 6), "{begun:?}");
+    machines.check();
+}
+
+#[test]
 fn a_task_of_a_machine_that_dies_begins_again_on_another_by_its_rule() {
     let again = builder("retries = 2\nretry_delay = \"1s\"\nretry_lost = true");
     let (machines, mut daemons) = machines(["", &again, &again]);

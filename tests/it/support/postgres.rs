@@ -317,6 +317,18 @@ impl Server {
         standby
     }
 
+    /// Puts the rows of a database into the same tables of another server, as a restored dump has them.
+    pub(crate) fn copy_to(&self, other: &Self, name: &str) {
+        let (file, ours) =
+            (self.dir.path().join("copy"), "relnamespace = 'provost'::regnamespace and relkind = 'r'");
+        for table in self.sql(name, &format!("select relname from pg_class where {ours}")).lines() {
+            let copy = |way: &str| format!("copy provost.{table} {way} '{}'", file.display());
+            self.sql(name, &copy("to"));
+            other.sql(name, &format!("truncate provost.{table}"));
+            other.sql(name, &copy("from"));
+        }
+    }
+
     /// Has it write a history of its own.
     pub(crate) fn promote(&self) {
         assert_eq!(self.sql("postgres", "select pg_promote()"), "t");
@@ -331,10 +343,11 @@ impl Server {
     /// A database that two servers have: the one that writes is taken.
     pub(crate) fn or(&self, other: &Self, database: &Database) -> String {
         format!(
-            "host={},{} port={} user={OWNER} dbname={}",
+            "host={},{} port={},{} user={OWNER} dbname={}",
             self.dir.path().display(),
             other.dir.path().display(),
             self.port,
+            other.port,
             name_of(database)
         )
     }
@@ -372,7 +385,7 @@ impl Server {
     /// A new database with our tables.
     pub(crate) fn database(&self) -> Database {
         let database = self.empty_database();
-        migrate(&database, false).expect("the tables are made");
+        migrate(self.dir.path(), &database, false).expect("the tables are made");
         database
     }
 

@@ -39,6 +39,42 @@ fn a_reader_that_had_to_go_to_a_standby_goes_back_to_the_primary() {
     rage(&mut *store, &mut storm, 60);
     assert!(store.journal_head().seq.0 > before as u64);
     until_some("all of it is read", || seen().ok().filter(|it| *it as u64 == store.journal_head().seq.0));
+
+    // A standby that lacks what the folder has seen is no database that went back.
+    server.kill();
+    let looked = provost::store::look_in(dir.path(), Some(&database), None, false);
+    let says = looked.expect_err("it lacks events").to_string();
+    assert!(says.contains("a standby, which has not got event") && !says.contains("went back"), "{says}");
+}
+
+#[test]
+fn a_reader_goes_to_the_server_on_which_a_copy_goes_on_and_leaves_the_one_that_it_was_made_of() {
+    let (mut server, second, dir) = (Server::start(), Server::start(), folder());
+    let mut database = server.database();
+    let name = name_of(&database);
+    assert_eq!(name, name_of(&second.database()));
+    database.url = server.or(&second, &database).into();
+    let (mut store, loaded) = started(dir.path(), &database);
+    let mut storm = Storm::new(33, loaded.state);
+    rage(&mut *store, &mut storm, 60);
+    let mut reader = store.opens_reader().and_then(|open| open()).expect("a reader");
+    let mut seen = || reader.events_after(EventSeq(0), 1_000).map(|it| it.len());
+    let before = seen().expect("events");
+
+    server.copy_to(&second, &name);
+    server.kill();
+    until_some("it is written where the copy is", || store.probe().ok());
+    rage(&mut *store, &mut storm, 60);
+    assert!(store.journal_head().seq.0 > before as u64);
+    server.resume();
+    assert_eq!(seen().expect("events") as u64, store.journal_head().seq.0);
+
+    // The writer stays there, too, although the other server comes first in the address.
+    second.end_sessions();
+    until_some("it is written again", || store.probe().ok());
+    rage(&mut *store, &mut storm, 60);
+    let events = second.sql(&name, "select max(seq) from provost.event");
+    assert_eq!(events, store.journal_head().seq.0.to_string());
 }
 
 #[test]

@@ -99,7 +99,7 @@ fn tables_of_the_release_before_lose_their_checks_of_the_repository_and_nothing_
     let before = server.sql(&name, keys);
     let says = sentence(opened(dir.path(), &database));
     assert!(says.contains("version 3") && says.contains("provost store migrate"), "{says}");
-    let done = migrate(&database, false).expect("a migration");
+    let done = migrate(dir.path(), &database, false).expect("a migration");
     assert_eq!((done.from, done.to), (3, 5));
     assert_eq!((server.sql(&name, checks), server.sql(&name, keys)), ("f".into(), before));
     let (mut store, loaded) = started(dir.path(), &database);

@@ -3,7 +3,7 @@
 use std::fs::{self, File};
 use std::time::{Duration, SystemTime};
 
-use provost::base::{Digest, TaskId};
+use provost::base::{Digest, HostId, TaskId};
 use provost::domain::artifact::{artifact_id, is_test, language_by_name, place_of, shelf};
 use provost::domain::{Artifact, Changeset, CollectedArtifact};
 use provost::store::Artifacts;
@@ -58,6 +58,9 @@ fn what_was_kept_is_found_by_its_task_and_by_its_id() {
     store.keep(&one, &Changeset::default(), "again").unwrap();
     assert_eq!(store.of(&one).unwrap().unwrap().artifacts, [], "the last one counts");
     assert_eq!(store.base_of(&kept.artifacts[0].id).unwrap(), None);
+    // What an attempt here has left is not the result of the one that another host has made afterwards.
+    store.keep(&one, &harvest(&one), "an attempt's").unwrap();
+    assert_eq!(store.of_elsewhere(&one, HostId::of(7)).unwrap(), None);
 }
 
 #[test]
