@@ -31,7 +31,7 @@ enum Room {
 
 impl State {
     /// Returns the open task that this host takes next: by priority, then that of the asker with the fewest tasks
-    /// under way, then the oldest.
+    /// under way, then that of the asker whose last turn was the earliest, then the oldest.
     pub(super) fn next_open(&self) -> Option<Arc<Task>> {
         if self.drains || self.tasks.open().next().is_none() {
             return None;
@@ -43,8 +43,10 @@ impl State {
             }
         }
         let order = |it: &&Arc<Task>| {
-            let of_asker = under_way.get(&it.share()).copied().unwrap_or(0);
-            (Reverse(it.order.priority()), of_asker, it.created_at, it.id().clone())
+            let asker = it.share();
+            let of_asker = under_way.get(&asker).copied().unwrap_or(0);
+            let last_turn = self.tasks.last_turn(&asker);
+            (Reverse(it.order.priority()), of_asker, last_turn, it.created_at, it.id().clone())
         };
         let (room, mut has_place) = (self.room_here(), BTreeMap::new());
         let is_meant = |it: &&Arc<Task>| {

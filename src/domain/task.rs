@@ -21,6 +21,7 @@ use serde::{Deserialize, Serialize};
 
 use super::command::{Delegate, Status};
 use super::post::owned_slug;
+use super::turns::Round;
 use super::{
     Above, Directory, Door, Facts, Failure, Network, Principal, Refusal, ScanReport, Settings, Share,
     TaskChanges, Terms, Watched, WorkerKind,
@@ -330,6 +331,8 @@ pub struct Tasks {
     waiting: BTreeMap<TaskId, BTreeSet<TaskId>>,
     /// Those that wait for a host that takes them.
     open: BTreeSet<TaskId>,
+    /// The askers of these, in turn.
+    round: Round,
     /// How many each host has taken that have not ended.
     at_host: BTreeMap<HostId, u32>,
 }
@@ -506,7 +509,18 @@ impl Tasks {
         self.due.first().map(|(at, _)| *at)
     }
 
+    /// When the asker of an open task had its last turn.
+    pub(super) fn last_turn(&self, asker: &Share) -> u64 {
+        self.round.last_turn(asker)
+    }
+
     pub(super) fn put(&mut self, task: Arc<Task>) {
+        // Before the earlier state is removed, so that an asker whose only open task is put again keeps its turn.
+        if task.is_open() {
+            self.round.join(task.share());
+        } else if self.open.contains(task.id()) && task.takes_place_at().is_some() {
+            self.round.had_turn(&task.share());
+        }
         self.remove(task.id());
         if let Some(at) = task.state.deadline() {
             self.due.insert((at, task.id().clone()));
@@ -534,7 +548,9 @@ impl Tasks {
         if let Some(at) = task.state.deadline() {
             self.due.remove(&(at, id.clone()));
         }
-        self.open.remove(id);
+        if self.open.remove(id) {
+            self.round.leave(&task.share());
+        }
         if let Some(host) = task.takes_place_at()
             && let Some(count) = self.at_host.get_mut(&host)
         {

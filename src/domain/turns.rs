@@ -52,12 +52,57 @@ pub struct Turns {
     places: usize,
     taken: BTreeMap<TurnNo, Turn>,
     waiting: BTreeMap<TurnNo, Turn>,
-    /// For each asker that waits: the number of its waiting tasks, and when its last turn was.
-    round: BTreeMap<Share, (usize, u64)>,
+    round: Round,
     at_workers: BTreeMap<AgentId, u32>,
     in_pools: BTreeMap<Box<str>, u32>,
-    turns: u64,
     last: TurnNo,
+}
+
+/// The askers that have waiting tasks, in turn.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Round {
+    /// For each asker: the number of its waiting tasks, and when its last turn was.
+    askers: BTreeMap<Share, (usize, u64)>,
+    turns: u64,
+}
+
+/// All are equal: a round is not stored, and a start begins another one.
+impl PartialEq for Round {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for Round {}
+
+impl Round {
+    /// Adds a waiting task of an asker. An asker without any goes to the end of the round.
+    pub(super) fn join(&mut self, asker: Share) {
+        self.askers.entry(asker).or_insert((0, self.turns)).0 += 1;
+    }
+
+    /// Notes that a task of an asker begins.
+    pub(super) fn had_turn(&mut self, asker: &Share) {
+        self.turns += 1;
+        if let Some((_, last_turn)) = self.askers.get_mut(asker) {
+            *last_turn = self.turns;
+        }
+    }
+
+    /// Removes a waiting task of an asker.
+    pub(super) fn leave(&mut self, asker: &Share) {
+        if let Some((count, _)) = self.askers.get_mut(asker) {
+            *count -= 1;
+            if *count == 0 {
+                self.askers.remove(asker);
+            }
+        }
+    }
+
+    /// Returns a number that is higher the later the asker's last turn was.
+    pub(super) fn last_turn(&self, asker: &Share) -> u64 {
+        self.askers.get(asker).map_or(0, |it| it.1)
+    }
 }
 
 impl Turns {
@@ -69,7 +114,7 @@ impl Turns {
     /// Adds a task to those that wait. It may get a place at once; see [`Turns::take_next`].
     pub fn join(&mut self, turn: Turn) -> TurnNo {
         self.last += 1;
-        self.round.entry(turn.asker.clone()).or_insert((0, self.turns)).0 += 1;
+        self.round.join(turn.asker.clone());
         self.waiting.insert(self.last, turn);
         self.last
     }
@@ -86,8 +131,7 @@ impl Turns {
         }
         let fitting = self.waiting.iter().filter(|(_, turn)| self.has_place(turn));
         let order = |(number, turn): &(&TurnNo, &Turn)| {
-            let last_turn = self.round.get(&turn.asker).map_or(0, |it| it.1);
-            (Reverse(turn.priority), last_turn, turn.since, **number)
+            (Reverse(turn.priority), self.round.last_turn(&turn.asker), turn.since, **number)
         };
         let number = *fitting.min_by_key(order)?.0;
         self.begin(number);
@@ -100,10 +144,7 @@ impl Turns {
             return false;
         }
         let Some(turn) = self.stand_up(number) else { return false };
-        self.turns += 1;
-        if let Some((_, last_turn)) = self.round.get_mut(&turn.asker) {
-            *last_turn = self.turns;
-        }
+        self.round.had_turn(&turn.asker);
         *self.at_workers.entry(turn.worker.0.clone()).or_default() += 1;
         if let Some((pool, _)) = &turn.pool {
             *self.in_pools.entry(pool.clone()).or_default() += 1;
@@ -129,12 +170,7 @@ impl Turns {
 
     fn stand_up(&mut self, number: TurnNo) -> Option<Turn> {
         let turn = self.waiting.remove(&number)?;
-        if let Some((count, _)) = self.round.get_mut(&turn.asker) {
-            *count -= 1;
-            if *count == 0 {
-                self.round.remove(&turn.asker);
-            }
-        }
+        self.round.leave(&turn.asker);
         Some(turn)
     }
 

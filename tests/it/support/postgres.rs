@@ -104,6 +104,15 @@ impl Server {
         })
     }
 
+    /// One with an identifier of its own: the others are copies of one cluster, and have the same.
+    pub(crate) fn of_another_system() -> Self {
+        Self::start_with(5432, |data| {
+            std::fs::remove_dir_all(data).expect("the copy goes");
+            make_cluster(data);
+            String::new()
+        })
+    }
+
     /// Starts one after its folder was prepared; what that answers are more lines of settings.
     fn start_with(port: u16, prepare: impl FnOnce(&Path) -> String) -> Self {
         let mut server = Self::prepared(port, prepare);
@@ -537,6 +546,14 @@ pub(crate) fn name_of(database: &Database) -> String {
     rest.split('?').next().expect("a name").to_owned()
 }
 
+/// Makes a cluster, with an identifier of its own.
+fn make_cluster(data: &Path) {
+    let mut initdb = Command::new(program("initdb"));
+    initdb.args(["-U", OWNER, "--auth=trust", "-E", "UTF8", "--locale=C", "--no-sync", "-D"]).arg(data);
+    let out = initdb.stdin(Stdio::null()).output().expect("initdb");
+    assert!(out.status.success(), "initdb: {}", String::from_utf8_lossy(&out.stderr));
+}
+
 /// A cluster that was made once for this run: the first test makes it, and the others wait.
 fn template() -> PathBuf {
     // `postgres (PostgreSQL) 15.18 (…)`: clusters of two versions are not one.
@@ -552,12 +569,7 @@ fn template() -> PathBuf {
         if !ready.exists() {
             let _ = std::fs::remove_dir_all(&place);
             std::fs::create_dir(&place).expect("a place for it");
-            let mut initdb = Command::new(program("initdb"));
-            initdb
-                .args(["-U", OWNER, "--auth=trust", "-E", "UTF8", "--locale=C", "--no-sync", "-D"])
-                .arg(place.join("data"));
-            let out = initdb.stdin(Stdio::null()).output().expect("initdb");
-            assert!(out.status.success(), "initdb: {}", String::from_utf8_lossy(&out.stderr));
+            make_cluster(&place.join("data"));
             std::fs::write(&ready, "").expect("it is ready");
         }
     }

@@ -49,7 +49,7 @@ fn a_reader_that_had_to_go_to_a_standby_goes_back_to_the_primary() {
 
 #[test]
 fn a_reader_goes_to_the_server_on_which_a_copy_goes_on_and_leaves_the_one_that_it_was_made_of() {
-    let (mut server, second, dir) = (Server::start(), Server::start(), folder());
+    let (mut server, second, dir) = (Server::start(), Server::of_another_system(), folder());
     let mut database = server.database();
     let name = name_of(&database);
     assert_eq!(name, name_of(&second.database()));
