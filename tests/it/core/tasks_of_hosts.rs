@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::support::commands::said;
 use crate::support::forger::{bytes, hex, signed};
@@ -14,7 +14,7 @@ use crate::support::postgres::{Between, Loses, name_of};
 use crate::support::rules::{allow, policy, rule};
 use crate::support::terminal::at_the_terminal;
 use crate::support::waits::{stays, within};
-use crate::support::{Daemon, World};
+use crate::support::{Client, Daemon, World};
 
 /// Waits for something that takes a burial, a restart, or less.
 pub(super) fn until(what: &str, condition: impl FnMut() -> bool) {
@@ -297,25 +297,29 @@ fn of_two_machines_that_could_one_takes_each_task_and_a_pool_holds_over_both() {
 #[test]
 fn tasks_that_wait_for_another_machine_begin_by_priority_with_askers_in_turn_and_after_what_they_wait_for() {
     let one = format!("[limits]\nworkers = 1\n{}", builder(""));
-    let (machines, _daemons) = machines(["", &one, ""]);
+    let (machines, daemons) = machines(["", &one, ""]);
     let [a, _, c] = &machines.all[..] else { panic!("three") };
+    // Names without proof share a turn.
+    assert!(c.command(&["key", "add", "client:bob"]).output().unwrap().status.success());
+    let bob = Client {
+        socket: daemons[2].socket.clone(),
+        ident: "client:bob".into(),
+        secret: c.key_of("client:bob"),
+    };
     assert_eq!(delegate(a, "first", "sleep 303.5", &["--timeout", "10m"]).0, 0);
     is(a, "first", "running");
-    let by = |world: &World, who: &str, id: &str, more: &[&str]| {
-        let args = [&["delegate", "true", "--worker", "builder", "--task", id], more].concat();
-        let (code, said) = said(&world.by(who, &args).output().unwrap());
-        assert_eq!(code, 0, "{id}: {said}");
-    };
-    by(a, "ada", "low", &["--priority", "low"]);
+    let by_ada = |id: &str, more: &[&str]| assert_eq!(delegate(a, id, "true", more).0, 0, "{id}");
+    by_ada("low", &["--priority", "low"]);
     until("it is taken ahead", || counted(&machines, "task_taken").len() == 2);
-    by(a, "ada", "lower", &["--priority", "low"]);
-    by(a, "ada", "ada-1", &[]);
-    by(a, "ada", "after-1", &["--after", "ada-1"]);
-    by(a, "ada", "ada-2", &[]);
-    by(a, "ada", "ada-3", &[]);
-    by(c, "bob", "bob-1", &[]);
+    by_ada("lower", &["--priority", "low"]);
+    by_ada("ada-1", &[]);
+    by_ada("after-1", &["--after", "ada-1"]);
+    by_ada("ada-2", &[]);
+    by_ada("ada-3", &[]);
+    let (of_bob, reply) = bob.delegate("builder", "true", json!({}));
+    reply.ack();
     assert_eq!(ask(a, &["task", "cancel", "first"]).0, 0);
-    for (world, id) in [(a, "after-1"), (a, "lower"), (a, "ada-3"), (c, "bob-1")] {
+    for (world, id) in [(a, "after-1"), (a, "lower"), (a, "ada-3"), (c, &of_bob)] {
         is(world, id, "completed");
     }
     let begun = machines.sql("select task from provost.event where kind = 'task_started' order by seq");
@@ -325,7 +329,7 @@ fn tasks_that_wait_for_another_machine_begin_by_priority_with_askers_in_turn_and
     assert!(at("lower") == 7 && at("ada-1") < at("after-1"), "{begun:?}");
     // The machine that is busy had taken one task ahead, when there was no other.
     assert_eq!(begun[..2], ["first", "low"], "{begun:?}");
-    assert!(at("bob-1") <= 3, "an asker with one task waits for one of the other's: {begun:?}");
+    assert!(at(&of_bob) <= 3, "an asker with one task waits for one of the other's: {begun:?}");
     assert!(at("ada-1") < at("ada-2") && at("ada-2") < at("ada-3"), "by age: {begun:?}");
     machines.check();
 }
