@@ -462,3 +462,19 @@ fn the_runs_of_a_machine_that_is_cut_off_end_before_another_begins_them_again() 
     between.lose(Loses::Nothing);
     machines.check();
 }
+
+#[test]
+fn the_only_machine_lets_its_runs_go_on_while_the_server_is_away() {
+    let (mut machines, _daemons) = machines([&builder("")]);
+    assert_eq!(delegate(&machines.all[0], "alone", "sleep 17.25; echo done", &["--timeout", "10m"]).0, 0);
+    is(&machines.all[0], "alone", "running");
+    until("its process is there", || runs("17.25"));
+    machines.server.kill();
+    // A machine with others ends its runs after ten seconds.
+    stays("it runs", Duration::from_secs(14), || runs("17.25"));
+    machines.server.resume();
+    let done = is(&machines.all[0], "alone", "completed");
+    assert!(done["attempt"].is_null() || done["attempt"] == 1, "{done}");
+    assert_eq!(counted(&machines, "task_started")["alone"], 1);
+    machines.check();
+}
