@@ -361,33 +361,6 @@ pub struct Task {
     pub notes: Vec<Note>,
 }
 
-/// `GET /tasks`.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct Tasks {
-    /// Unfinished tasks, oldest first.
-    pub active: Vec<Task>,
-    /// Finished tasks, newest first.
-    pub finished: Vec<Task>,
-    /// Whether there are more finished tasks.
-    pub truncated: bool,
-    /// The number of completed and cancelled tasks since the store was created.
-    pub completed: u64,
-    /// The number of failed tasks since the store was created.
-    pub failed: u64,
-}
-
-/// Query of `GET /tasks`.
-#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-#[serde(default)]
-pub struct TasksQuery {
-    /// `all`, `active`, `finished`, `completed`, `failed`.
-    pub filter: Option<String>,
-    /// The most finished tasks to list; the daemon's own bound when absent.
-    pub limit: Option<usize>,
-    /// Only finished tasks that follow this one in the list.
-    pub before: Option<String>,
-}
-
 /// Query of `GET /task`: answered when the task changes after `updated_at`, or after `wait_ms`.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]

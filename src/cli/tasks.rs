@@ -252,6 +252,7 @@ fn page(here: &RepoContext, query: &wire::TaskPageQuery) -> Result<u8, CliError>
     if here.json {
         return out::json(&page).map(|()| DONE);
     }
+    tell_unread(page.unread.as_deref());
     if page.tasks.is_empty() {
         out::note("no task of this page passes the filter");
     } else {
@@ -264,6 +265,13 @@ fn page(here: &RepoContext, query: &wire::TaskPageQuery) -> Result<u8, CliError>
         ));
     }
     Ok(DONE)
+}
+
+/// Says on standard error why finished tasks are missing.
+fn tell_unread(why: Option<&str>) {
+    if let Some(why) = why {
+        out::note(out::one_line(&format!("the finished tasks cannot be read now: {why}"), 400));
+    }
 }
 
 fn list(here: &RepoContext, asked: &List) -> Result<u8, CliError> {
@@ -286,11 +294,16 @@ fn list(here: &RepoContext, asked: &List) -> Result<u8, CliError> {
         out::json(&tasks)?;
         return Ok(DONE);
     }
+    tell_unread(tasks.unread.as_deref());
+    if tasks.active.is_empty() && tasks.finished.is_empty() && tasks.unread.is_some() {
+        out::note("no unfinished tasks");
+        return Ok(DONE);
+    }
     if tasks.active.is_empty() && tasks.finished.is_empty() {
         out::note("no tasks; delegate one: provost delegate \"make test\" --wait");
         return Ok(DONE);
     }
-    if tasks.truncated {
+    if tasks.truncated && tasks.unread.is_none() {
         out::note(format!("only the newest {} finished ones; more: --limit", tasks.finished.len()));
     }
     out::text_as_is(&table(tasks.finished.iter().rev().chain(&tasks.active)))?;

@@ -48,6 +48,8 @@ pub struct Finished {
     pub tasks: Vec<Task>,
     /// Whether some tasks did not fit.
     pub truncated: bool,
+    /// Why there are none: they cannot be read at the moment.
+    pub unread: Option<Box<str>>,
 }
 
 /// A page of the tasks that an agent has asked for.
@@ -146,6 +148,13 @@ impl Provost {
         };
         let finished = match filter {
             TaskFilter::Active => Finished::default(),
+            // The unfinished tasks are in memory, and are shown while the store is away.
+            TaskFilter::All if before.is_none() => match self.finished(None, limit, None).await {
+                Err(Refusal::Unavailable { why }) => {
+                    Finished { truncated: true, unread: Some(why), ..Finished::default() }
+                }
+                read => read?,
+            },
             TaskFilter::All | TaskFilter::Finished => self.finished(None, limit, before).await?,
             TaskFilter::Completed => self.finished(Some(Status::Completed), limit, before).await?,
             TaskFilter::Failed => self.finished(Some(Status::Failed), limit, before).await?,
@@ -163,7 +172,7 @@ impl Provost {
         let filter = FinishedFilter { status, before };
         let (tasks, truncated) =
             self.read(move |reader| reader.finished(filter, limit, STATUS_BYTES_MAX)).await?;
-        Ok(Finished { tasks, truncated })
+        Ok(Finished { tasks, truncated, unread: None })
     }
 
     /// Returns a task, finished or not.

@@ -290,7 +290,7 @@ pub fn unreadable(err: &StoreError) -> Refusal {
         // The engine has said so in the log already.
         StoreError::Away(_) => {
             tracing::debug!(%err, "history cannot be read");
-            "the database does not answer, and past events and tasks are only there; `provost task list --filter active` needs no database"
+            "the database does not answer, and past events and finished tasks are only there"
         }
         _ => {
             tracing::error!(%err, "history cannot be read");

@@ -149,6 +149,8 @@ pub struct TaskPage {
     pub live: usize,
     /// The place after which the next page begins; that page may be empty if few of many tasks match.
     pub next: Option<TaskPlace>,
+    /// Why the finished tasks are missing: they cannot be read at the moment.
+    pub unread: Option<Box<str>>,
     /// The number of unfinished tasks in each state, including those that the filter leaves out.
     pub counts: BTreeMap<&'static str, u64>,
     /// The number of completed and cancelled tasks since the store was created.
@@ -169,32 +171,37 @@ impl Provost {
         limit: usize,
     ) -> Result<TaskPage, Refusal> {
         let live = self.view(LiveTasks).await?;
+        let mut page = TaskPage { completed: live.completed, failed: live.failed, ..TaskPage::default() };
+        for task in &live.tasks {
+            *page.counts.entry(task_state(task)).or_default() += 1;
+        }
+        let mut fitting: Vec<&Arc<Task>> = live.tasks.iter().filter(|it| choice.takes(it)).collect();
+        page.live = fitting.len();
+        // The list is sorted by age; this stable sort keeps that order within a state.
+        fitting.sort_by_key(|it| rank(it));
+        let is_behind = |it: &&Arc<Task>| after.as_ref().is_none_or(|place| TaskPlace::of(it) > *place);
+        let is_live = !matches!(after, Some(TaskPlace::Finished(_)));
+        for task in fitting.into_iter().filter(|it| is_live && is_behind(it)) {
+            if page.tasks.len() == limit {
+                page.next = page.tasks.last().map(|it| TaskPlace::of(it));
+                return Ok(page);
+            }
+            page.tasks.push(task.clone());
+        }
+        let before = match after {
+            Some(TaskPlace::Finished(id)) => Some(id),
+            _ => None,
+        };
+        let without = page.clone();
         let read = move |reader: &mut dyn Reader| -> Result<TaskPage, StoreError> {
-            let mut page = TaskPage { completed: live.completed, failed: live.failed, ..TaskPage::default() };
-            for task in &live.tasks {
-                *page.counts.entry(task_state(task)).or_default() += 1;
-            }
-            let mut fitting: Vec<&Arc<Task>> = live.tasks.iter().filter(|it| choice.takes(it)).collect();
-            page.live = fitting.len();
-            // The list is sorted by age; this stable sort keeps that order within a state.
-            fitting.sort_by_key(|it| rank(it));
-            let is_behind = |it: &&Arc<Task>| after.as_ref().is_none_or(|place| TaskPlace::of(it) > *place);
-            let is_live = !matches!(after, Some(TaskPlace::Finished(_)));
-            for task in fitting.into_iter().filter(|it| is_live && is_behind(it)) {
-                if page.tasks.len() == limit {
-                    page.next = page.tasks.last().map(|it| TaskPlace::of(it));
-                    return Ok(page);
-                }
-                page.tasks.push(task.clone());
-            }
-            let before = match after {
-                Some(TaskPlace::Finished(id)) => Some(id),
-                _ => None,
-            };
             finished(reader, &choice, before, limit, &mut page)?;
             Ok(page)
         };
-        self.engine().read(read).await.map_err(|err| unreadable(&err))
+        match self.engine().read(read).await.map_err(|err| unreadable(&err)) {
+            // The unfinished tasks are in memory, and are shown while the store is away.
+            Err(Refusal::Unavailable { why }) if is_live => Ok(TaskPage { unread: Some(why), ..without }),
+            read => read,
+        }
     }
 }
 

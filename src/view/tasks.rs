@@ -32,7 +32,7 @@ pub fn tasks(found: &Tasks, filter: &Filter, most: usize, older: bool) -> Shown 
         columns: COLUMNS.to_vec(),
         rows: finished.into_iter().map(row).collect(),
         more: 0,
-        empty: empty(filter, "No task has finished here.", None),
+        empty: none_finished(filter, found.unread.as_deref()),
     }));
     let mut shown = Shown::new("Tasks", blocks);
     // The filter may leave no task of this page, and the next page may have some.
@@ -79,7 +79,7 @@ pub fn task_page(found: &TaskPage, filter: &Filter, typed: &str, older: bool) ->
         more: 0,
         empty: match &found.next {
             Some(_) => Empty::new("Those that have finished are on a further page.", None),
-            None => empty(filter, "No task has finished here.", None),
+            None => none_finished(filter, found.unread.as_deref()),
         },
     }));
     let mut shown = Shown::new("Tasks", blocks);
@@ -103,6 +103,13 @@ fn empty(filter: &Filter, says: &str, command: Option<&str>) -> Empty {
     match filter.is_empty() {
         true => Empty::new(says, command),
         false => Empty::new("No task of this page passes the filter.", None),
+    }
+}
+
+fn none_finished(filter: &Filter, unread: Option<&str>) -> Empty {
+    match unread {
+        Some(why) => Empty::new(&format!("Finished tasks cannot be read now: {why}"), None),
+        None => empty(filter, "No task has finished here.", None),
     }
 }
 

@@ -34,6 +34,9 @@ pub struct TaskPage {
     pub live: usize,
     /// The start of the next page; absent at the end. A page may be short or empty if few of many tasks match.
     pub next: Option<String>,
+    /// Why there are no finished tasks: they cannot be read at the moment.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unread: Option<String>,
     /// The number of tasks, including those that the filter leaves out.
     pub counts: TaskCounts,
 }
@@ -70,4 +73,34 @@ pub struct AwaitedNeed {
     pub holder: Option<String>,
     /// When the wait began.
     pub since: String,
+}
+
+/// `GET /tasks`.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Tasks {
+    /// Unfinished tasks, oldest first.
+    pub active: Vec<Task>,
+    /// Finished tasks, newest first.
+    pub finished: Vec<Task>,
+    /// Whether there are more finished tasks.
+    pub truncated: bool,
+    /// Why there are no finished tasks: they cannot be read at the moment.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unread: Option<String>,
+    /// The number of completed and cancelled tasks since the store was created.
+    pub completed: u64,
+    /// The number of failed tasks since the store was created.
+    pub failed: u64,
+}
+
+/// Query of `GET /tasks`.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct TasksQuery {
+    /// `all`, `active`, `finished`, `completed`, `failed`.
+    pub filter: Option<String>,
+    /// The most finished tasks to list; the daemon's own bound when absent.
+    pub limit: Option<usize>,
+    /// Only finished tasks that follow this one in the list.
+    pub before: Option<String>,
 }

@@ -308,8 +308,14 @@ async fn status(call: Call, asked: Status) -> Result<Said<Tasks>, ToolError> {
     let before = place.strip_prefix(FINISHED).map(str::to_owned);
     let query = wire::TasksQuery { filter: asked.filter, limit: Some(limit), before };
     let found = call.client().tasks(&query).await?;
-    let head =
-        format!("{} unfinished, {} completed, {} failed.", found.active.len(), found.completed, found.failed);
+    let unread = found.unread.as_deref().map(|why| format!(" Finished tasks cannot be read now: {why}."));
+    let head = format!(
+        "{} unfinished, {} completed, {} failed.{}",
+        found.active.len(),
+        found.completed,
+        found.failed,
+        unread.unwrap_or_default()
+    );
     let active = found.active.into_iter().map(|it| (format!("{} {}", it.created_at, it.id), it));
     let finished = found.finished.into_iter().map(|it| (format!("{FINISHED}{}", it.id), it));
     let begun = place.starts_with(FINISHED);

@@ -227,7 +227,7 @@ impl Devit {
             let over = task.state.is_finished();
             let (active, tasks) =
                 if over { (vec![], vec![Task::clone(&task)]) } else { (vec![task], vec![]) };
-            let finished = Finished { tasks, truncated: false };
+            let finished = Finished { tasks, ..Finished::default() };
             let snapshot = Snapshot { active, finished, completed: 0, failed: 0 };
             encode(&map::status(&snapshot, &self.0.options.salt))
         };

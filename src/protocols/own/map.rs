@@ -430,6 +430,7 @@ pub(super) fn tasks(snapshot: &Snapshot, there: &BTreeSet<TaskId>, awaited: &[Aw
         active: snapshot.active.iter().map(|it| with_needs(listed(it, false), awaited)).collect(),
         finished: snapshot.finished.tasks.iter().map(|it| listed(it, there.contains(it.id()))).collect(),
         truncated: snapshot.finished.truncated,
+        unread: snapshot.finished.unread.as_deref().map(str::to_owned),
         completed: snapshot.completed,
         failed: snapshot.failed,
     }

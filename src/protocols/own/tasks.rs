@@ -202,6 +202,7 @@ impl Handles<endpoints::TaskPage> for Own {
             tasks: page.tasks.iter().map(|it| map::row(it, &there, &awaited)).collect(),
             live: page.live,
             next: page.next.map(|it| it.in_words()),
+            unread: page.unread.map(String::from),
             counts: wire::TaskCounts {
                 awaiting: count("awaiting"),
                 running: count("running"),

@@ -157,6 +157,6 @@ fn tasks(found: &[wire::Task]) -> Shown {
         .iter()
         .cloned()
         .partition(|it| matches!(it.state.as_str(), "completed" | "failed" | "cancelled"));
-    let found = wire::Tasks { active, finished, truncated: false, completed: 0, failed: 0 };
+    let found = wire::Tasks { active, finished, truncated: false, unread: None, completed: 0, failed: 0 };
     view::tasks(&found, &Filter::default(), 1_000, false)
 }

@@ -63,7 +63,7 @@ fn each_place_says_how_the_database_is_and_a_write_is_refused_in_time() {
         took.extend([refused(&clients), refused(&clients)]);
         places.say("takes nothing since");
         places.say_each(["what is shown may be old", "the daemon shows may be", "what is shown may be"]);
-        for view in ["needs-you", "agents", "locks", "waits", "intents"] {
+        for view in ["needs-you", "agents", "locks", "waits", "intents", "tasks"] {
             assert_eq!(page.look(&format!("/rows/{view}")).status, 200, "{view}");
         }
         let past = page.look("/rows/audit");
@@ -120,7 +120,11 @@ fn who_asks_while_the_database_is_away_is_told_how_old_the_answer_may_be() {
     let server = Server::start();
     let between = Between::at(&server);
     let world = world(&between.database(&server.database()).url, "");
+    world.rule(ALLOW);
     let daemon = world.start();
+    let client = world.client(&daemon, "orch:a");
+    let (task, reply) = client.delegate("worker:polls", "look", json!({}));
+    reply.ack();
     let mut agent = Host::new_era(&world, "ada");
     let listed = |host: &mut Host| host.call("locks_list", json!({}))["content"].to_string();
     let asks = |args: &[&str]| {
@@ -144,9 +148,21 @@ fn who_asks_while_the_database_is_away_is_told_how_old_the_answer_may_be() {
     assert!(beside.contains("the database does not answer the daemon"), "{beside}");
     let told = listed(&mut agent);
     assert!(told.contains("src/a.rs:run") && told.contains(OLD), "{told}");
-    // What is past is refused with the way to what is not.
-    let (code, refused) = says(&world, &["task", "list"]);
-    assert!(code != 0 && refused.contains("provost task list --filter active"), "{code}: {refused}");
+    // What is past is left out of what is not, and refused by itself.
+    for args in [&["task", "list"][..], &["task", "list", "--worker", "polls"]] {
+        let (shown, beside) = asks(args);
+        assert!(shown.contains(&task), "{args:?}: {shown}");
+        assert!(
+            beside.contains(OLD) && beside.contains("finished tasks are only there"),
+            "{args:?}: {beside}"
+        );
+    }
+    let told = agent.call("task_status", json!({}))["content"].to_string();
+    assert!(told.contains(&task) && told.contains("Finished tasks cannot be read now"), "{told}");
+    let listed_at_devit = client.say("STATUS_REQUEST", json!({})).message().to_string();
+    assert!(listed_at_devit.contains(&task), "{listed_at_devit}");
+    let (code, refused) = says(&world, &["task", "list", "--filter", "completed"]);
+    assert!(code != 0 && refused.contains("finished tasks are only there"), "{code}: {refused}");
     assert!(asks(&["task", "list", "--filter", "active"]).1.contains(OLD));
     // A refusal says why itself.
     let (code, refused) = says(&world, &["lock", "acquire", "src/a.rs:run", "--json"]);

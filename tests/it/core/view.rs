@@ -147,6 +147,7 @@ fn tasks_stand_by_what_they_need_and_pass_a_filter_word_by_word() {
         active,
         finished: vec![task("f", "failed", &json!({}))],
         truncated: true,
+        unread: None,
         completed: 0,
         failed: 1,
     };
@@ -197,6 +198,7 @@ fn words_of_agents_are_marked_and_nothing_hides_in_them() {
         active: vec![task("t", "running", &json!({ "goal": hostile }))],
         finished: Vec::new(),
         truncated: false,
+        unread: None,
         completed: 0,
         failed: 0,
     };
