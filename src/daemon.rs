@@ -95,8 +95,9 @@ const VERSION: &str = concat!("provost/", env!("CARGO_PKG_VERSION"));
 /// How long open connections may take to finish at shutdown.
 const GRACE: Duration = Duration::from_secs(2);
 /// The note of a reload that has found other settings of the store.
-const STORE_CHANGED: &str = "[store] is read at a start, and has changed: the daemon stays with the store that it has until `provost down` and \
-     `provost up`; `provost store move` takes the state to another store";
+const STORE_CHANGED: &str =
+    "[store] is read at a start, and has changed: it counts after `provost down` and `provost up`";
+const STORE_MOVED: &str = "; `provost store move` takes the state to another store";
 /// How often the policy file and idleness are checked.
 const LOOK_EVERY: Duration = Duration::from_secs(POLICY_LOOK_S);
 
@@ -205,8 +206,9 @@ struct Daemon {
     clock: Arc<clock::Watch>,
     hook: watch::Sender<Option<Arc<HookCommand>>>,
     auto_shutdown_s: Option<u64>,
-    /// The settings with which the store was opened; a reload does not open it again.
+    /// The settings with which the store was opened, and the places of its workers; a reload changes neither.
     store: StoreSettings,
+    places: u32,
     idle_since: Timestamp,
     root: idle_checks::Root,
     uid: u32,
@@ -364,6 +366,7 @@ async fn assemble(
         clock: watch,
         hook,
         store: config.store.clone(),
+        places: config.limits.workers,
         idle_since: engine.now(),
         root: idle_checks::Root::default(),
         uid: prepared.uid,
@@ -499,7 +502,11 @@ impl Daemon {
     async fn reload(&mut self) -> Result<String> {
         let mut loaded = load_config(&self.start)?;
         let store = std::mem::replace(&mut loaded.config.store, self.store.clone());
-        let store_note = (store != self.store).then(|| STORE_CHANGED.to_owned());
+        let is_elsewhere = (&store.url, &store.name) != (&self.store.url, &self.store.name);
+        let moved = if is_elsewhere { STORE_MOVED } else { "" };
+        let store_note = (store != self.store).then(|| format!("{STORE_CHANGED}{moved}"));
+        // What the hosts hear of this one's places has to be what it has.
+        loaded.config.limits.workers = self.places;
         let mut policy = PolicyFile::find(&loaded.config, &self.start.places)?;
         let rules = policy.load()?;
         self.keys.iter().try_for_each(|ring| ring.reload())?;

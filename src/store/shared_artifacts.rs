@@ -81,7 +81,7 @@ impl SharedArtifacts {
     /// # Errors
     /// [`StoreError::Damaged`] if that host has not signed them, or an error if the database does not answer.
     pub(super) fn get(&self, shelf: &str, ran_by: HostId) -> Result<Option<Packed>, StoreError> {
-        let Some((signature, bytes)) = self.with(|link| link.get(shelf))? else { return Ok(None) };
+        let Some((signature, bytes)) = self.with(|link| link.get(shelf, ran_by))? else { return Ok(None) };
         // A host that has left since had run the task all the same.
         if !self.seals.has_signed(ran_by, true, (RESULT, &[shelf.as_bytes(), &bytes]), &signature)? {
             return Err(StoreError::damaged(

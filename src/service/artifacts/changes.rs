@@ -158,8 +158,13 @@ impl Provost {
     }
 
     async fn kept_of(&self, task: &TaskId) -> Result<Option<StoredChangeset>, ApplyError> {
-        let ran = self.task(task).await.ok();
+        let (ran, here) = (self.task(task).await.ok(), self.view(HereIs).await.ok());
+        // What is kept here is of an earlier attempt.
+        if ran.as_ref().is_some_and(|it| it.tried > 0 && it.state.is_finished() && it.changes.is_none()) {
+            return Ok(None);
+        }
         let elsewhere = ran.and_then(|it| it.commit_away().map(|_| it.daemon.host));
+        let elsewhere = elsewhere.filter(|host| here.is_none_or(|here| here.host != *host));
         let (artifacts, id) = (self.artifacts(), task.clone());
         let find = move || match elsewhere {
             Some(host) => artifacts.of_elsewhere(&id, host),

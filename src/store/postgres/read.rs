@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde::de::DeserializeOwned;
 
@@ -36,7 +36,35 @@ pub(crate) struct PostgresReader {
     newest: Newest,
     dir: PathBuf,
     name: String,
-    repo: i32,
+    repo: RepoNumber,
+}
+
+/// The number of a repository in the database to which a session is connected.
+#[derive(Default)]
+pub(super) struct RepoNumber {
+    /// The number, and since when the session has been connected to the server that has said so.
+    found: Option<(i32, Instant)>,
+}
+
+impl RepoNumber {
+    /// Returns it. A session that was connected again may be at another database, which has other numbers.
+    ///
+    /// # Errors
+    /// [`StoreError::Database`] if that database has no such repository, or the server's error.
+    pub(super) fn find(&mut self, session: &mut Session, name: &str) -> Result<i32, StoreError> {
+        let since = session.linked_since()?;
+        if let Some((number, _)) = self.found.filter(|it| it.1 == since) {
+            return Ok(number);
+        }
+        let rows =
+            session.rows(Step::new("select id from provost.repo where name = $1").with(name.to_owned()))?;
+        let none =
+            || format!("there is no repository {name:?} in it yet: the first start of the daemon makes it");
+        let row = rows.first().ok_or_else(|| StoreError::Database(none().into()))?;
+        let number = row.try_get(0).map_err(unreadable)?;
+        self.found = Some((number, since));
+        Ok(number)
+    }
 }
 
 /// Returns a finished task.
@@ -89,18 +117,8 @@ impl PostgresReader {
         let newest = Newest::of(&dir);
         session.follow(&newest)?;
         check(&mut session)?;
-        let find = Step::new("select id from provost.repo where name = $1").with(database.name.clone());
-        let rows = session.rows(find)?;
-        let Some(row) = rows.first() else {
-            return Err(StoreError::Database(
-                format!(
-                    "there is no repository {:?} in it yet: the first start of the daemon makes it",
-                    database.name
-                )
-                .into(),
-            ));
-        };
-        let repo = row.try_get(0).map_err(unreadable)?;
+        let mut repo = RepoNumber::default();
+        repo.find(&mut session, &database.name)?;
         Ok(Self { session, newest, dir, name: database.name.clone(), repo })
     }
 
@@ -110,14 +128,20 @@ impl PostgresReader {
         mut work: impl FnMut(&mut Session, i32) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         let was_linked = self.session.is_linked();
-        self.session.follow(&self.newest)?;
-        match work(&mut self.session, self.repo) {
+        let repo = self.follow()?;
+        match work(&mut self.session, repo) {
             Err(StoreError::Away(_)) if was_linked && !self.session.is_linked() => {
-                self.session.follow(&self.newest)?;
-                work(&mut self.session, self.repo)
+                let repo = self.follow()?;
+                work(&mut self.session, repo)
             }
             done => done,
         }
+    }
+
+    /// Connects, and returns the repository's number in that database.
+    fn follow(&mut self) -> Result<i32, StoreError> {
+        self.session.follow(&self.newest)?;
+        self.repo.find(&mut self.session, &self.name)
     }
 
     /// Does some reads in one snapshot.
@@ -317,7 +341,8 @@ impl Reader for PostgresReader {
     ) -> Result<(), StoreError> {
         // Messages that were handed over cannot be taken back: the connection is tested first.
         self.read(|session, _| session.rows(Step::new("select 1")).map(drop))?;
-        posts::each_letter(&mut self.session, self.repo, which, bytes_max, each)
+        let repo = self.follow()?;
+        posts::each_letter(&mut self.session, repo, which, bytes_max, each)
     }
 
     fn timeline(&mut self, query: &TimelineQuery) -> Result<Vec<StoredEvent>, StoreError> {

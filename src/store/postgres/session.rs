@@ -21,10 +21,12 @@ use tokio_postgres::types::ToSql;
 use tokio_postgres::{AsyncMessage, Client, Config, Connection, Error, NoTls, Row, Socket, Statement};
 
 mod flush;
+mod place;
 
 use flush::{Ahead, Sent};
 
 pub(super) use flush::Answers;
+pub(super) use place::Place;
 
 use super::address::{Server, with_cause};
 use super::remembered::Newest;
@@ -91,27 +93,6 @@ pub(super) enum Waited {
     Came,
     /// The connection is gone.
     Cut,
-}
-
-/// The database's identity and the branch of its history.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub(super) struct Place {
-    /// The identifier that `initdb` has made.
-    pub(super) system: String,
-    /// A number that grows by one with each promotion of a standby.
-    pub(super) timeline: u64,
-}
-
-impl Place {
-    /// Checks whether this is an earlier part of the same database's history. Of a standby, the part is not known.
-    pub(super) fn is_before(&self, seen: &Self) -> bool {
-        self.system == seen.system && self.timeline < seen.timeline && self.timeline > 0
-    }
-
-    /// Checks whether this is another database than the one that was seen, as a copy that was restored on another server.
-    fn is_foreign(&self, seen: &Self) -> bool {
-        !seen.system.is_empty() && self.system != seen.system
-    }
 }
 
 /// Servers, and the connection to one of them.
@@ -222,6 +203,14 @@ impl Session {
         Some(ServerAt { name, version, timeline: link.place.timeline })
     }
 
+    /// Returns since when there is this connection.
+    ///
+    /// # Errors
+    /// [`StoreError::Away`] if there is none.
+    pub(super) fn linked_since(&self) -> Result<Instant, StoreError> {
+        self.link.as_ref().map(|it| it.since).ok_or_else(not_linked)
+    }
+
     /// Checks whether the connected server is a standby.
     pub(super) fn is_at_standby(&self) -> bool {
         self.link.as_ref().is_some_and(|it| it.place.timeline == 0)
@@ -271,6 +260,11 @@ impl Session {
     /// Checks whether the connected server has an earlier part of the history.
     pub(super) fn is_before(&self, least: &Place) -> bool {
         self.link.as_ref().is_some_and(|it| it.place.is_before(least))
+    }
+
+    /// Checks whether the connected server has another database than the one that was seen.
+    pub(super) fn is_foreign(&self, seen: &Place) -> bool {
+        self.link.as_ref().is_some_and(|it| it.place.is_foreign(seen))
     }
 
     /// Asks without leaving a transaction open; returns the rows of each statement, or the first error.

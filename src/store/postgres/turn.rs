@@ -76,6 +76,11 @@ impl PostgresStore {
                 tracing::warn!(%err, "a person has accepted a loss");
                 StoreError::LossAccepted
             }
+            err if is_of_another_end(&err) && self.session.is_foreign(&self.remembered.place) => {
+                // The server of the database that was seen may answer at the next try.
+                self.session.drop_link();
+                err
+            }
             err => err,
         })
     }

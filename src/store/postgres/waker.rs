@@ -123,8 +123,9 @@ impl Ear {
         // Earlier notices are lost.
         (self.wake)();
         while !self.ends() {
-            if self.session.is_before(&self.newest.place()) {
-                return Err(StoreError::Away("it is an old primary".into()));
+            let newest = self.newest.place();
+            if self.session.is_before(&newest) || self.session.is_foreign(&newest) {
+                return Err(StoreError::Away("it is an old primary, or has another database".into()));
             }
             let said = self.to_say();
             let waited = if !said.is_empty() {

@@ -196,6 +196,13 @@ fn an_old_primary_that_alone_is_left_is_gone_on_with_once_it_has_a_timeline_of_i
     assert_eq!(entries(&machines.server, &machines), old);
 
     machines.server.promote_once_more();
+    machines.server.promote_once_more();
+    assert!(
+        machines
+            .server
+            .sql("postgres", "select pg_walfile_name(pg_current_wal_lsn())")
+            .starts_with("00000003")
+    );
     let (code, text) = says(&worlds[0], &["store", "accept-loss", "--yes"]);
     assert_eq!(code, 0, "{text}");
     let _first = worlds[0].start();

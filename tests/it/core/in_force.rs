@@ -41,10 +41,16 @@ fn a_reload_names_what_it_could_not_take_over() {
     assert!(said.contains("`screenshot.backend` expected one of"), "{said}");
     world.configure("");
     assert_eq!(reload(), "");
-    // The daemon opens no other store while it runs, and takes no results of runs from one, either.
+    // The daemon opens no other store while it runs.
     world.configure("[store]\nurl = \"postgresql:///none?host=/nonexistent&user=none\"\n");
     let said = reload();
-    assert!(said.contains("[store] is read at a start, and has changed"), "{said}");
+    assert!(
+        said.contains("[store] is read at a start, and has changed") && said.contains("store move"),
+        "{said}"
+    );
+    world.configure("[store]\ntasks_keep_days = 3\n[limits]\nworkers = 7\n");
+    let said = reload();
+    assert!(said.contains("[store] is read at a start") && !said.contains("store move"), "{said}");
     assert_eq!(world.client(&daemon, "orch:a").say("HEARTBEAT", json!({})), Reply::Nothing);
     world.configure("");
     assert_eq!(reload(), "");

@@ -1,6 +1,7 @@
 //! What a daemon goes by once another server has the database: its readers, and the ends of its own work.
 
 use provost::base::EventSeq;
+use provost::store::StoreError;
 
 use super::{batch, folder, started};
 use crate::support::forger::seal_row;
@@ -49,7 +50,7 @@ fn a_reader_that_had_to_go_to_a_standby_goes_back_to_the_primary() {
 
 #[test]
 fn a_reader_goes_to_the_server_on_which_a_copy_goes_on_and_leaves_the_one_that_it_was_made_of() {
-    let (mut server, second, dir) = (Server::start(), Server::of_another_system(), folder());
+    let (mut server, mut second, dir) = (Server::start(), Server::of_another_system(), folder());
     let mut database = server.database();
     let name = name_of(&database);
     assert_eq!(name, name_of(&second.database()));
@@ -67,6 +68,16 @@ fn a_reader_goes_to_the_server_on_which_a_copy_goes_on_and_leaves_the_one_that_i
     rage(&mut *store, &mut storm, 60);
     assert!(store.journal_head().seq.0 > before as u64);
     server.resume();
+    assert_eq!(seen().expect("events") as u64, store.journal_head().seq.0);
+
+    // While that one is away for a moment, nothing is written where the copy was made of, and the writer goes back by itself.
+    second.kill();
+    let refused = until_some("the other server is asked", || {
+        store.probe().err().filter(|it| !matches!(it, StoreError::Away(_)))
+    });
+    assert!(refused.to_string().contains("went back"), "{refused}");
+    second.resume();
+    until_some("it is written where it was", || store.probe().ok());
     assert_eq!(seen().expect("events") as u64, store.journal_head().seq.0);
 
     // The writer stays there, too, although the other server comes first in the address.
