@@ -394,15 +394,64 @@ fn is_in_the_way(theirs: &Obstacle, mine: &[Hold<'_>], edit: Option<&Read<'_>>) 
     if hold.is_whole() && !had {
         return true;
     }
-    if !old.is_whole() || !new.is_whole() {
-        return !is_first;
-    }
     let names: Vec<&str> = earlier.iter().flat_map(|it| it.names.iter().copied()).collect();
+    if !old.is_whole() || !new.is_whole() {
+        let meets = |name: &&str| changes_within(edit, name, &names).unwrap_or(!is_first);
+        return if hold.is_whole() { !is_first } else { hold.names.iter().any(meets) };
+    }
     let rest = |reading: &Reading, bytes, name| left_of(reading, bytes, name, &names);
     let (before, after) = (edit.old.1, edit.new.1);
     match hold.is_whole() {
         true => rest(old, before, None) != rest(new, after, None),
         false => hold.names.iter().any(|it| rest(old, before, Some(it)) != rest(new, after, Some(it))),
+    }
+}
+
+/// Checks whether an edit of a file that does not parse changes a byte of the definitions under a name, outside of those under other names.
+/// `None` if that is not known: the version that parses does not have the name, or not both have it where neither parses.
+fn changes_within(edit: &Read<'_>, name: &str, without: &[&str]) -> Option<bool> {
+    let (old, new) = edit.versions()?;
+    let changes = [Change::between(old.bytes, new.bytes, true), Change::between(old.bytes, new.bytes, false)];
+    // Where a text could have been put in at either of two places, it was put in outside.
+    let within = |version: Version<'_>, is_old: bool| -> Option<bool> {
+        let (theirs, mine) =
+            (version.reading.ranges(name), without.iter().map(|it| version.reading.ranges(it)));
+        let mine: Vec<Range<u32>> = mine.flatten().collect();
+        let meets = |change: &Change| {
+            let (from, to) = if is_old { change.old } else { change.new };
+            let is_met = theirs.iter().any(|it| from < it.end as usize && (it.start as usize) < to);
+            is_met && !mine.iter().any(|it| it.start as usize <= from && to <= it.end as usize)
+        };
+        (!theirs.is_empty()).then(|| changes.iter().all(meets))
+    };
+    match (old.reading.is_whole(), new.reading.is_whole()) {
+        (true, _) => within(old, true),
+        (_, true) => within(new, false),
+        _ => Some(within(old, true)? || within(new, false)?),
+    }
+}
+
+/// The bytes that differ between two versions, from the first to the last, in each of them.
+struct Change {
+    old: (usize, usize),
+    new: (usize, usize),
+}
+
+impl Change {
+    /// Compares two versions, from the beginning or from the end first.
+    fn between(old: &[u8], new: &[u8], from_beginning: bool) -> Self {
+        let least = old.len().min(new.len());
+        let same_before = |most: usize| (0..most).take_while(|at| old[*at] == new[*at]).count();
+        let same_after =
+            |most: usize| (1..=most).take_while(|at| old[old.len() - at] == new[new.len() - at]).count();
+        let (before, after) = if from_beginning {
+            let before = same_before(least);
+            (before, same_after(least - before))
+        } else {
+            let after = same_after(least);
+            (same_before(least - after), after)
+        };
+        Self { old: (before, old.len() - after), new: (before, new.len() - after) }
     }
 }
 

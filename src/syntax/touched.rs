@@ -276,16 +276,24 @@ fn outside_of(bytes: &[u8], range: &Range<usize>, inner: &[usize], ranges: &[Ran
     lines.collect::<Vec<_>>().join(&b'\n')
 }
 
-/// The innermost symbol of the version that was read as a whole in which everything that differs lies; of names that are declared
-/// together, each.
+/// The innermost symbol in which everything that differs lies, in the version that was read as a whole; of names that are declared
+/// together, each. Where neither was, the symbol of both.
 fn around_the_change(old: Version<'_>, new: Version<'_>) -> Vec<Box<str>> {
     let same = |a: &[u8], b: &[u8]| a.iter().zip(b).take_while(|(a, b)| a == b).count();
     let before = same(old.bytes, new.bytes);
     let backwards = |it: &[u8]| it[before..].iter().rev().copied().collect::<Vec<u8>>();
     let after = same(&backwards(old.bytes), &backwards(new.bytes));
-    let whole = [old, new].into_iter().find(|it| it.reading.is_whole());
-    let Some(version) = whole else { return vec!["".into()] };
-    let change = before..version.bytes.len() - after;
+    let around = |version: Version<'_>| innermost(version, before..version.bytes.len() - after);
+    if let Some(version) = [old, new].into_iter().find(|it| it.reading.is_whole()) {
+        return around(version);
+    }
+    // What two readings agree on, though neither is whole, is no error of a parse.
+    let (in_old, in_new) = (around(old), around(new));
+    if in_old == in_new { in_old } else { vec!["".into()] }
+}
+
+/// The innermost symbol of a version in which a change lies; of names that are declared together, each.
+fn innermost(version: Version<'_>, change: Range<usize>) -> Vec<Box<str>> {
     let (ranges, _) = places(version);
     let is_around = |at: &usize| ranges[*at].start <= change.start && change.end <= ranges[*at].end;
     let Some(innermost) = (0..ranges.len()).filter(is_around).min_by_key(|at| ranges[*at].len()) else {

@@ -86,7 +86,7 @@ impl<'a> Forger<'a> {
     pub(crate) fn with_login_of(machines: &'a Machines, world: &World) -> Self {
         const LOGIN: &str = "turned";
         assert!(
-            migrate(&world.state_dir(), &machines.database, true).expect("roles").missing_roles.is_empty()
+            migrate(machines.server.dir(), &machines.database, true).expect("roles").missing_roles.is_empty()
         );
         machines.server.sql("postgres", &format!("create role {LOGIN} login in role provost_host"));
         Self { login: Some(LOGIN), ..Self::with_key_of(machines, world) }

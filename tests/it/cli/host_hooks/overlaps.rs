@@ -81,3 +81,53 @@ fn a_claim_and_a_lock_of_two_agents_keep_only_the_later_one_out() {
     world.is_refused("claude", &told(&world, "edit"));
     world.goes_on("claude", &others(told(&world, "edit")));
 }
+
+/// A file with two functions, in several languages: its name, the beginning and the end of all, what is before and behind the body of each
+/// function, the name of each as locks have it.
+const PAIRS: [(&str, [&str; 2], [&str; 2], &str); 9] = [
+    ("pair.ts", ["", ""], ["export function NAME(a: number) {\n  return ", ";\n}\n"], ""),
+    ("pair.py", ["", ""], ["def NAME(a):\n    return ", "\n"], ""),
+    ("pair.rs", ["", ""], ["pub fn NAME(a: u32) -> u32 {\n    return ", ";\n}\n"], ""),
+    ("pair.go", ["package pair\n\n", ""], ["func NAME(a int) int {\n\treturn ", "\n}\n"], ""),
+    ("Pair.java", ["class Pair {\n", "}\n"], ["  int NAME(int a) {\n    return ", ";\n  }\n"], "Pair."),
+    ("Pair.cs", ["class Pair {\n", "}\n"], ["  int NAME(int a) {\n    return ", ";\n  }\n"], "Pair."),
+    ("pair.c", ["", ""], ["int NAME(int a) {\n  return ", ";\n}\n"], ""),
+    ("pair.php", ["<?php\n", ""], ["function NAME($a) {\n  return ", ";\n}\n"], ""),
+    ("pair.kt", ["", ""], ["fun NAME(a: Int): Int {\n  return ", "\n}\n"], ""),
+];
+
+#[test]
+fn an_edit_that_does_not_parse_is_held_against_the_symbol_in_which_it_is() {
+    let world = world("claude");
+    let _daemon = world.start();
+    for (file, [begin, end], [before, behind], around) in PAIRS {
+        let of = |one: &str, two: &str| {
+            let function = |name: &str, body: &str| format!("{}{body}{behind}", before.replace("NAME", name));
+            format!("{begin}{}\n{}{end}", function("one", one), function("two", two))
+        };
+        let path = format!("src/{file}");
+        world.write(&path, &of("11", "22"));
+        world.done(CLAUDE, &["lock", &format!("{path}:{around}one")]);
+        world.done(OTHER, &["lock", &format!("{path}:{around}two")]);
+        let edit = |old: &str, new: &str| {
+            let mut call = told(&world, "edit");
+            call["tool_input"] =
+                json!({ "file_path": world.repo().join(&path), "old_string": old, "new_string": new });
+            call
+        };
+        // Who was first has no right to the other one's symbol, and who was second has its own.
+        world.goes_on("claude", &edit("11", "((("));
+        world.is_refused("claude", &edit("22", "((("));
+        world.goes_on("claude", &others(edit("22", "(((")));
+        world.is_refused("claude", &others(edit("11", "(((")));
+        // The file parses again.
+        world.write(&path, &of("11", "((("));
+        world.goes_on("claude", &others(edit("(((", "33")));
+        world.is_refused("claude", &edit("(((", "33"));
+        // It does not, before and after: the second function is broken.
+        world.goes_on("claude", &others(edit("(((", "((33")));
+        world.is_refused("claude", &others(edit("11", "12")));
+        world.done(OTHER, &["unlock", &format!("{path}:{around}two")]);
+        world.done(CLAUDE, &["unlock", &format!("{path}:{around}one")]);
+    }
+}

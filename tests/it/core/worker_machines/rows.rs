@@ -55,7 +55,9 @@ fn a_login_of_a_work_machine_writes_no_rows_of_what_such_a_machine_never_changes
     let a = &machines.all[0];
     a.rule(&rules());
     let (name, server) = (name_of(&machines.database), &machines.server);
-    assert!(migrate(&a.state_dir(), &machines.database, true).expect("roles").missing_roles.is_empty());
+    assert!(
+        migrate(machines.server.dir(), &machines.database, true).expect("roles").missing_roles.is_empty()
+    );
     server.sql("postgres", "create role ci login in role provost_worker connection limit 10");
     let works = machines.work_machine(&["--label", "bench"]);
     let file = works.config_dir().join("provost.toml");
