@@ -183,8 +183,14 @@ fn block(bytes: &[u8], at: usize) -> Option<(usize, Option<usize>)> {
 fn behind_text(bytes: &[u8], from: usize) -> usize {
     let quotes = bytes[from..].iter().take_while(|it| **it == b'"').count();
     if quotes >= 3 {
-        let end = bytes[from + quotes..].windows(quotes).position(|it| it.iter().all(|it| *it == b'"'));
-        return end.map_or(bytes.len(), |end| from + quotes + end + quotes);
+        // Each byte is looked at once, however many quotes there are.
+        let mut run = 0;
+        let ends = |byte: &u8| {
+            run = if *byte == b'"' { run + 1 } else { 0 };
+            run == quotes
+        };
+        let end = bytes[from + quotes..].iter().position(ends);
+        return end.map_or(bytes.len(), |end| from + quotes + end + 1);
     }
     let is_verbatim = matches!(from.checked_sub(1).and_then(|it| bytes.get(it)), Some(b'@'))
         || bytes[..from].ends_with(b"@$");

@@ -418,6 +418,7 @@ fn what_a_grammar_is_shown_is_made_in_a_time_that_grows_with_the_file() {
         (Language::Cpp, "enum [[".repeat(50_000)),
         (Language::Cpp, "a->b::".repeat(50_000) + "~c"),
         (Language::Cpp, "a::~".repeat(50_000)),
+        (Language::CSharp, format!("extension(A a){{{}x{}", "\"".repeat(300_000), "\"".repeat(299_999))),
         (Language::CSharp, "operator \n".repeat(50_000)),
         (Language::CSharp, format!("operator {}", "\n".repeat(300_000))),
     ] {
