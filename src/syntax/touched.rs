@@ -203,15 +203,12 @@ fn with_its_lines(version: Version<'_>, range: Range<usize>, bounds: Range<usize
         while start > bounds.start {
             let above = line_start(start - 1);
             let line = &bytes[above..start];
-            let ends_one = line.trim_ascii_end().ends_with(b"*/");
+            let language = version.reading.language;
             let block = || {
-                let begin = comment_that_ends(&bytes[bounds.start..start]).filter(|_| ends_one);
+                let begin = comment_that_ends(language, &bytes[bounds.start..start]);
                 begin.map(|it| bounds.start + it)
             };
-            let Some(begin) = (if is_note(version.reading.language, line) { Some(above) } else { block() })
-            else {
-                break;
-            };
+            let Some(begin) = (if is_note(language, line) { Some(above) } else { block() }) else { break };
             if begin < bounds.start {
                 break;
             }
@@ -243,21 +240,52 @@ fn brackets(text: &[u8]) -> (usize, usize) {
     (closed, open)
 }
 
-/// Whether a line is a comment or an attribute of what follows it.
+/// Whether a line is a comment or an attribute of what follows it, and nothing else.
 fn is_note(language: Language, line: &[u8]) -> bool {
     let line = line.trim_ascii();
     match line {
-        [b'/', b'/' | b'*', ..] | [b'#', b'[', ..] => true,
+        [b'/', b'/', ..] => true,
+        [b'/', b'*', inside @ ..] => {
+            let end = inside.windows(2).position(|it| it == b"*/");
+            end.is_none_or(|end| is_nothing_or_remark(&inside[end + 2..]))
+        }
+        [b'#', b'[', inside @ ..] => {
+            let mut depth = 1_usize;
+            let end = inside.iter().position(|byte| {
+                match byte {
+                    b'[' => depth += 1,
+                    b']' => depth -= 1,
+                    _ => {}
+                }
+                depth == 0
+            });
+            let rest = end.map_or(&[][..], |end| inside[end + 1..].trim_ascii());
+            is_nothing_or_remark(rest) || is_note(language, rest)
+        }
         [b'#', rest @ ..] => language.hash_remarks() && !rest.starts_with(b"!"),
-        // The construct around may follow the attribute: `@Entity class Point {`.
-        [b'@', ..] => language.at_attributes() && brackets(line).1 == 0,
+        // The construct around may follow the attribute: `@Entity class Point {`. An import has its own: `@testable import Shop`.
+        [b'@', ..] => {
+            let mut words = line.split(u8::is_ascii_whitespace).filter(|it| !it.is_empty());
+            language.at_attributes() && brackets(line).1 == 0 && !words.any(|it| it == b"import")
+        }
         _ => false,
     }
 }
 
+fn is_nothing_or_remark(text: &[u8]) -> bool {
+    let text = text.trim_ascii();
+    text.is_empty() || text.starts_with(b"//")
+}
+
 /// Where the line begins on which a comment of several lines begins that ends at the end of a text, on lines of its own.
-fn comment_that_ends(text: &[u8]) -> Option<usize> {
-    let inside = text.trim_ascii_end().strip_suffix(b"*/")?;
+fn comment_that_ends(language: Language, text: &[u8]) -> Option<usize> {
+    let text = text.trim_ascii_end();
+    if language == Language::Ruby {
+        let inside = text.strip_suffix(b"\n=end")?;
+        let begin = inside.windows(7).rposition(|it| it == b"\n=begin").map(|it| it + 1);
+        return begin.or(inside.starts_with(b"=begin").then_some(0));
+    }
+    let inside = text.strip_suffix(b"*/")?;
     let begin = inside.windows(2).rposition(|it| it == b"/*")?;
     let line = inside[..begin].iter().rposition(|it| *it == b'\n').map_or(0, |it| it + 1);
     inside[line..begin].iter().all(u8::is_ascii_whitespace).then_some(line)

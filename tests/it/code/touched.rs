@@ -140,8 +140,18 @@ fn what_is_declared_together_is_touched_together() {
 
 #[test]
 fn the_comments_directly_above_a_symbol_belong_to_it_in_all_their_forms() {
-    use Language::{Go, Python, Rust, TypeScript};
+    use Language::{Go, Python, Ruby, Rust, Swift, TypeScript};
     let cases = [
+        (Ruby, "x = 1\n\n=begin\nf does f.\n=end\ndef f; end\n", "does f", "does g", &["f"][..]),
+        (Ruby, "=begin\nf does f.\n=end\ndef f; end\n", "does f", "does g", &["f"]),
+        // A line with more than a comment or an attribute is not of the symbol below it.
+        (TypeScript, "/* x */ init();\nfunction f() {}\n", "init", "start", &[""]),
+        (TypeScript, "/* x */ // y\nfunction f() {}\n", "y", "z", &["f"]),
+        (Rust, "#[macro_use] extern crate x;\nfn f() {}\n", "crate x", "crate y", &[""]),
+        (Rust, "#[a(b[0])] #[c] // d\nfn f() {}\n", "// d", "// e", &["f"]),
+        (Rust, "#[a(\n    b\n)]\nfn f() {}\n", "#[a(", "#[c(", &["f"]),
+        (Swift, "@testable import Shop\nfunc f() {}\n", "Shop", "Store", &[""]),
+        (Swift, "@objc public\nfunc f() {}\n", "public", "open", &["f"]),
         (Go, "package a\n\n/* F does f.\n   It does. */\nfunc F() {}\n", "does f", "does g", &["F"][..]),
         (Go, "package a\n\n/* A remark. */\n\nfunc F() {}\n", "remark", "word", &[""]),
         (Rust, "fn a() {}\n\n/* f does f.\nIt does. */\nfn f() {}\n", "It does", "It did", &["f"]),
