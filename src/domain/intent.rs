@@ -352,17 +352,25 @@ impl State {
                 }
             }
         }
-        for (symbol, callee) in &verb.calls {
+        let is_guess = |call: &(SymbolPath, SymbolPath)| verb.guessed.contains(call);
+        for call @ (symbol, callee) in &verb.calls {
             let named = self.locks.live_named(callee.file(), callee.symbol());
             let lock = named.chain(self.locks.live_around(callee.file(), callee.symbol())).find(foreign);
-            found.extend(lock.map(|lock| Conflict::Chain { symbol: symbol.clone(), lock: lock.clone() }));
+            let guessed = is_guess(call);
+            let chain =
+                |lock: &Arc<Lock>| Conflict::Chain { symbol: symbol.clone(), lock: lock.clone(), guessed };
+            found.extend(lock.map(chain));
         }
-        for (symbol, caller) in &verb.callers {
+        for call @ (symbol, caller) in &verb.callers {
             let named = self.locks.live_named(caller.file(), caller.symbol());
             let lock = named.chain(self.locks.live_around(caller.file(), caller.symbol())).find(foreign);
-            found.extend(
-                lock.map(|lock| Conflict::CallerLocked { symbol: symbol.clone(), lock: lock.clone() }),
-            );
+            let guessed = is_guess(call);
+            let locked = |lock: &Arc<Lock>| Conflict::CallerLocked {
+                symbol: symbol.clone(),
+                lock: lock.clone(),
+                guessed,
+            };
+            found.extend(lock.map(locked));
         }
         // A lock that has met a symbol of the intent is not told a second time for its file.
         let mut told: BTreeSet<Fence> = told.into_iter().map(|(fence, _)| fence).collect();

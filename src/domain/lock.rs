@@ -396,14 +396,16 @@ impl State {
             let same = self.locks.live_named(caller.file(), caller.symbol());
             let lock = same.chain(self.locks.live_around(caller.file(), caller.symbol())).find(foreign);
             if let Some(lock) = lock {
-                found.push(Warning::CallerLocked { caller: caller.clone(), lock: lock.clone() });
+                let guessed = verb.seen.guessed.contains(caller);
+                found.push(Warning::CallerLocked { caller: caller.clone(), lock: lock.clone(), guessed });
             }
         }
         for callee in &verb.seen.callees {
             let same = self.locks.live_named(callee.file(), callee.symbol());
             let lock = same.chain(self.locks.live_around(callee.file(), callee.symbol())).find(foreign);
             if let Some(lock) = lock {
-                found.push(Warning::CalleeLocked { callee: callee.clone(), lock: lock.clone() });
+                let guessed = verb.seen.guessed.contains(callee);
+                found.push(Warning::CalleeLocked { callee: callee.clone(), lock: lock.clone(), guessed });
             }
         }
         let mut seen = BTreeSet::new();

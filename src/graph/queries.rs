@@ -1,5 +1,6 @@
 //! Queries of the graph. The order of answers does not depend on the order of the files.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::outline::Gap;
@@ -145,9 +146,9 @@ impl Graph {
         found
     }
 
-    /// The symbols that some symbols of a file, or ones inside of them, call, in the order of first calls.
+    /// The symbols that some symbols of a file, or ones inside of them, call, in the order of first calls, each with how it was found.
     /// Each is asked for by its full path, with a number by which the answer names it.
-    pub fn callees_of(&self, path: &RepoPath, symbols: &[(u32, &str)]) -> Vec<(u32, SymbolPath)> {
+    pub fn callees_of(&self, path: &RepoPath, symbols: &[(u32, &str)]) -> Vec<(u32, SymbolPath, FoundBy)> {
         let Some((_, file)) = self.file(path) else { return Vec::new() };
         let mut asked: BTreeMap<u32, u32> = BTreeMap::new();
         for (number, symbol) in symbols {
@@ -161,12 +162,24 @@ impl Graph {
                 asked.entry(inner).or_insert(number);
             }
         }
-        let mut seen = BTreeSet::new();
-        let calls = file
-            .edges
-            .iter()
-            .filter_map(|edge| Some((*asked.get(&edge.caller)?, self.target(file, edge.target)?)));
-        calls.filter(|call| seen.insert(call.clone())).take(CALLERS_MAX + 1).collect()
+        let mut places: BTreeMap<(u32, SymbolPath), usize> = BTreeMap::new();
+        let mut calls: Vec<(u32, SymbolPath, FoundBy)> = Vec::new();
+        for edge in &file.edges {
+            let Some(number) = asked.get(&edge.caller).copied() else { continue };
+            let Some(callee) = self.target(file, edge.target) else { continue };
+            match places.entry((number, callee.clone())) {
+                Entry::Occupied(at) => {
+                    let known = &mut calls[*at.get()].2;
+                    *known = edge.found.min(*known);
+                }
+                Entry::Vacant(_) if calls.len() > CALLERS_MAX => break,
+                Entry::Vacant(free) => {
+                    free.insert(calls.len());
+                    calls.push((number, callee, edge.found));
+                }
+            }
+        }
+        calls
     }
 
     /// The files that a file imports, as far as they are known.

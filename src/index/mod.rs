@@ -193,8 +193,8 @@ impl Index {
         self.ask(|graph| graph.callees_found(of))
     }
 
-    /// Returns the symbols that some symbols of a file call, each asked for by its full path and a number.
-    pub fn callees_of(&self, path: &RepoPath, symbols: &[(u32, &str)]) -> Vec<(u32, SymbolPath)> {
+    /// Returns the answer of [`Graph::callees_of`].
+    pub fn callees_of(&self, path: &RepoPath, symbols: &[(u32, &str)]) -> Vec<(u32, SymbolPath, FoundBy)> {
         self.ask(|graph| graph.callees_of(path, symbols))
     }
 

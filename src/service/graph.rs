@@ -39,6 +39,9 @@ pub enum GraphError {
     Ending,
 }
 
+/// A symbol as it was asked for, the symbol at the other end of a call, and how that was found.
+pub(super) type Call = (SymbolPath, SymbolPath, FoundBy);
+
 /// The answer to a query: one step along calls or against them.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Calls {
@@ -65,8 +68,13 @@ impl Provost {
     }
 
     /// Returns the callers of a symbol in a file that was just read: those in that file come from the reading,
-    /// those in others from the index. The symbol has its full path.
-    pub(super) async fn callers_of(&self, base: &Base, source: &Source, of: &SymbolPath) -> Vec<SymbolPath> {
+    /// those in others from the index. The symbol has its full path. Each comes with how it was found.
+    pub(super) async fn callers_of(
+        &self,
+        base: &Base,
+        source: &Source,
+        of: &SymbolPath,
+    ) -> Vec<(SymbolPath, FoundBy)> {
         let (ours, source, of) = (base.is(self.base()), source.clone(), of.clone());
         self.with_index(&source.clone(), move |index| callers_of(index, ours, &source, &of)).await
     }
@@ -77,13 +85,8 @@ impl Provost {
     }
 
     /// Returns the calls of symbols in a file that was just read, in the order of first calls: pairs of the symbol
-    /// as the caller named it, and its callee. `?:name` is a callee that was not found.
-    pub(super) async fn calls_from(
-        &self,
-        base: &Base,
-        source: &Source,
-        symbols: &[Box<str>],
-    ) -> Vec<(SymbolPath, SymbolPath)> {
+    /// as the caller named it, and its callee, with how it was found. `?:name` is a callee that was not found.
+    pub(super) async fn calls_from(&self, base: &Base, source: &Source, symbols: &[Box<str>]) -> Vec<Call> {
         let (ours, source, symbols) = (base.is(self.base()), source.clone(), symbols.to_vec());
         self.with_index(&source.clone(), move |index| calls_from(index, ours, &source, &symbols)).await
     }
@@ -124,14 +127,14 @@ impl Provost {
         tokio::task::spawn_blocking(move || gaps(&index, &sources, &symbols)).await.unwrap_or_default()
     }
 
-    /// Returns the callers of some symbols of a file, in any file, as pairs of the symbol as asked for and its
+    /// Returns the callers of some symbols of a file, in any file: the symbol as asked for, and its
     /// caller. Without symbols, returns the callers in other files of anything in the file.
     pub(super) async fn callers_of_all(
         &self,
         base: &Base,
         source: &Source,
         symbols: &[Box<str>],
-    ) -> Vec<(SymbolPath, SymbolPath)> {
+    ) -> Vec<Call> {
         if symbols.is_empty() {
             return self.of_whole(source, CallDirection::Callers).await;
         }
@@ -143,26 +146,22 @@ impl Provost {
             for path in paths {
                 let Ok(full) = SymbolPath::of(source.path.clone(), path) else { continue };
                 let callers = self.callers_of(base, source, &full).await;
-                found.extend(callers.into_iter().map(|caller| (named.clone(), caller)));
+                found.extend(callers.into_iter().map(|(caller, by)| (named.clone(), caller, by)));
             }
         }
         found
     }
 
     /// Returns the callers or callees of a whole file in other files, as far as the index knows them.
-    pub(super) async fn of_whole(
-        &self,
-        source: &Source,
-        way: CallDirection,
-    ) -> Vec<(SymbolPath, SymbolPath)> {
+    pub(super) async fn of_whole(&self, source: &Source, way: CallDirection) -> Vec<Call> {
         let Ok(whole) = SymbolPath::of(source.path.clone(), "") else { return Vec::new() };
         let (index, asked) = (self.index().clone(), whole.clone());
         let ends = tokio::task::spawn_blocking(move || match way {
-            CallDirection::Callers => index.callers(&asked),
-            CallDirection::Callees => index.callees(&asked),
+            CallDirection::Callers => index.callers_found(&asked),
+            CallDirection::Callees => index.callees_found(&asked),
         });
         let ends = ends.await.unwrap_or_default().into_iter();
-        ends.filter(|it| it.file() != whole.file()).map(|it| (whole.clone(), it)).collect()
+        ends.filter(|it| it.0.file() != whole.file()).map(|(it, by)| (whole.clone(), it, by)).collect()
     }
 
     /// Returns how much of the repository has been read.
@@ -212,16 +211,16 @@ fn meant(index: &Index, symbol: &str) -> Result<Vec<SymbolPath>, GraphError> {
     }
 }
 
-fn callers_of(index: &Index, ours: bool, source: &Source, of: &SymbolPath) -> Vec<SymbolPath> {
+fn callers_of(index: &Index, ours: bool, source: &Source, of: &SymbolPath) -> Vec<(SymbolPath, FoundBy)> {
     let Some(reading) = source.reading() else { return Vec::new() };
     let known = ours && index.fresh(&source.path, reading);
-    let mut callers = index.callers(of);
+    let mut callers = index.callers_found(of);
     if !known {
         // For another checkout, or for a file that is not followed, the index has other content than was read.
-        callers.retain(|caller| *caller.file() != source.path);
-        callers.splice(0..0, callers_here(reading, of));
+        callers.retain(|(caller, _)| *caller.file() != source.path);
+        callers.splice(0..0, callers_here(reading, of).into_iter().map(|it| (it, FoundBy::Rules)));
     }
-    callers.retain(|caller| caller != of);
+    callers.retain(|(caller, _)| caller != of);
     callers
 }
 
@@ -264,12 +263,7 @@ pub(super) fn cut() -> Box<str> {
     format!("only the first {CALLERS_MAX} callers and callees were examined").into()
 }
 
-fn calls_from(
-    index: &Index,
-    ours: bool,
-    source: &Source,
-    symbols: &[Box<str>],
-) -> Vec<(SymbolPath, SymbolPath)> {
+fn calls_from(index: &Index, ours: bool, source: &Source, symbols: &[Box<str>]) -> Vec<Call> {
     let Some(reading) = source.reading() else { return Vec::new() };
     if !ours || !index.fresh(&source.path, reading) {
         return calls_here(source, reading, symbols);
@@ -284,7 +278,7 @@ fn calls_from(
     let asked =
         |number: u32| SymbolPath::of(source.path.clone(), symbols.get(usize::try_from(number).ok()?)?).ok();
     let calls = index.callees_of(&source.path, &found);
-    calls.into_iter().filter_map(|(number, callee)| Some((asked(number)?, callee))).collect()
+    calls.into_iter().filter_map(|(number, callee, by)| Some((asked(number)?, callee, by))).collect()
 }
 
 /// Returns the symbols of a file that call a symbol of the same file.
@@ -310,7 +304,7 @@ fn callers_here(reading: &Reading, at: &SymbolPath) -> Vec<SymbolPath> {
 
 /// Returns the calls of symbols in a file, as far as the file alone tells, in the order of first calls: pairs of
 /// the symbol as it was asked for, and its callee.
-fn calls_here(source: &Source, reading: &Reading, symbols: &[Box<str>]) -> Vec<(SymbolPath, SymbolPath)> {
+fn calls_here(source: &Source, reading: &Reading, symbols: &[Box<str>]) -> Vec<Call> {
     let mut asked: BTreeMap<u32, &str> = BTreeMap::new();
     for symbol in symbols {
         let all = 0..u32::try_from(reading.symbols.len()).unwrap_or(u32::MAX);
@@ -328,7 +322,7 @@ fn calls_here(source: &Source, reading: &Reading, symbols: &[Box<str>]) -> Vec<(
     };
     let call = |edge: Edge<'_>| {
         let asked = SymbolPath::of(source.path.clone(), asked.get(&edge.caller)?).ok()?;
-        Some((asked, callee(edge.target)?))
+        Some((asked, callee(edge.target)?, FoundBy::Rules))
     };
     reading.edges().into_iter().filter_map(call).take(CALLERS_MAX + 1).collect()
 }

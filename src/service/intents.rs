@@ -8,7 +8,7 @@ use futures_util::{FutureExt as _, StreamExt as _, stream};
 
 use super::Provost;
 use super::code::{Base, READ_TIME_MAX, Source};
-use super::graph::{CallDirection, cut};
+use super::graph::{Call, CallDirection, cut};
 use super::locks::known_as;
 use provost_base::limits::{
     CALLERS_MAX, CODE_READERS_MAX, INTENT_FILES_MAX, INTENT_PLACES_MAX, INTENT_SYMBOLS_MAX, WARNINGS_MAX,
@@ -20,6 +20,7 @@ use provost_domain::command::{
 };
 use provost_domain::view::{Collisions, IntentsOn, Named, SomeIntents};
 use provost_domain::{Intent, IntentStatus, Principal, Refusal};
+use provost_graph::FoundBy;
 use provost_syntax::Reading;
 
 /// An announcement of a change by an agent.
@@ -87,6 +88,11 @@ impl Provost {
         }
         calls.truncate(CALLERS_MAX);
         callers.truncate(CALLERS_MAX);
+        let is_guess = |it: &&Call| it.2 == FoundBy::Guess;
+        let guessed = calls.iter().chain(&callers).filter(is_guess).map(|it| (it.0.clone(), it.1.clone()));
+        let guessed = guessed.collect();
+        let [calls, callers] =
+            [calls, callers].map(|it| it.into_iter().map(|it| (it.0, it.1)).collect::<Vec<_>>());
         let on: Vec<RepoPath> = sources.iter().map(|it| it.path.clone()).collect();
         let fresh = self.fresh_spans(&self.view(IntentsOn(on)).await?, &sources);
         Ok(DeclareIntent {
@@ -97,6 +103,7 @@ impl Provost {
             ttl: order.ttl,
             calls,
             callers,
+            guessed,
             gaps,
             fresh,
             grants: order.grants,

@@ -17,6 +17,7 @@ use provost_domain::command::{
 };
 use provost_domain::view::{LiveLocks, LockWaiters, Named};
 use provost_domain::{Event, EventKind, Lock, Principal, ProcessMark, Refusal, UntilCommit, Waiter};
+use provost_graph::FoundBy;
 use provost_syntax::{Reading, language_of};
 
 /// The most symbols of one name that a lock by that name holds; with more, the lock holds the name alone, and says so.
@@ -224,10 +225,11 @@ impl Provost {
             Err(_) => Vec::new(),
         };
         let called = self.calls_from(base, source, &[path.into()]).await;
-        let mut callees: Vec<SymbolPath> = called.into_iter().map(|(_, callee)| callee).collect();
+        let mut callees: Vec<_> = called.into_iter().map(|(_, callee, by)| (callee, by)).collect();
         // Locks in the file itself are reported as locks in the whole file, not as locks of callees.
         let is_whole = at.symbol().is_empty();
-        callees.retain(|callee| full.as_ref() != Ok(callee) && !(is_whole && callee.file() == at.file()));
+        callees
+            .retain(|(callee, _)| full.as_ref() != Ok(callee) && !(is_whole && callee.file() == at.file()));
         let symbols: &[Box<str>] = if is_whole { &[] } else { &[path.into()] };
         let mut gaps = self.graph_gaps(std::slice::from_ref(source), symbols).await;
         if callers.len().max(callees.len()) > CALLERS_MAX {
@@ -235,7 +237,10 @@ impl Provost {
         }
         callers.truncate(CALLERS_MAX);
         callees.truncate(CALLERS_MAX);
-        SymbolFacts { known, names, callers, callees, gaps }
+        let is_guess = |it: &&(SymbolPath, FoundBy)| it.1 == FoundBy::Guess;
+        let guessed = callers.iter().chain(&callees).filter(is_guess).map(|it| it.0.clone()).collect();
+        let [callers, callees] = [callers, callees].map(|it| it.into_iter().map(|it| it.0).collect());
+        SymbolFacts { known, names, callers, callees, guessed, gaps }
     }
 }
 

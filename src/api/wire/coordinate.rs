@@ -93,6 +93,8 @@ pub struct Told {
     pub until: Option<String>,
     /// The id of the other agent's intent; absent if the warning concerns no intent.
     pub intent: Option<String>,
+    /// Whether a call that the warning is about was found by a name alone, or as one of several possible ones.
+    pub guessed: bool,
 }
 
 /// `POST /unlock`; the answer is the released lock.

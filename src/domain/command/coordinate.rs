@@ -82,6 +82,8 @@ pub struct SymbolFacts {
     pub callers: Vec<SymbolPath>,
     /// Symbols in any file that it calls directly.
     pub callees: Vec<SymbolPath>,
+    /// Those of these callers and callees that were found by their name alone, or as one of several possible ones.
+    pub guessed: Vec<SymbolPath>,
     /// The reasons why callers or callees may be missing here.
     pub gaps: Vec<Box<str>>,
 }
@@ -131,6 +133,11 @@ pub enum Locked {
     },
 }
 
+/// Returns the verb of a sentence about a call. A guess is never told as certain.
+pub fn call_verb(guessed: bool) -> &'static str {
+    if guessed { "may call" } else { "calls" }
+}
+
 /// A fact that the holder of a lock should know. No warning is a refusal.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Warning {
@@ -140,6 +147,8 @@ pub enum Warning {
         caller: SymbolPath,
         /// The lock that covers it.
         lock: Arc<Lock>,
+        /// Whether the call is a guess: the other end was found by its name alone, or as one of several possible ones.
+        guessed: bool,
     },
     /// Another agent has locked a symbol that this one calls.
     CalleeLocked {
@@ -147,6 +156,8 @@ pub enum Warning {
         callee: SymbolPath,
         /// The lock that covers it.
         lock: Arc<Lock>,
+        /// Whether the call is a guess: the other end was found by its name alone, or as one of several possible ones.
+        guessed: bool,
     },
     /// Callers and callees may be missing from the warnings, for this reason.
     Incomplete(Box<str>),
@@ -358,6 +369,9 @@ pub struct DeclareIntent {
     /// Calls to one of those symbols: the symbol, and its caller.
     #[serde(default)]
     pub callers: Vec<(SymbolPath, SymbolPath)>,
+    /// Those of these calls whose other end was found by its name alone, or as one of several possible ones.
+    #[serde(default)]
+    pub guessed: Vec<(SymbolPath, SymbolPath)>,
     /// The reasons why some of these calls may be missing.
     #[serde(default)]
     pub gaps: Vec<Box<str>>,
@@ -423,6 +437,8 @@ pub enum Conflict {
         symbol: SymbolPath,
         /// The lock on the called symbol.
         lock: Arc<Lock>,
+        /// Whether the call is a guess: the other end was found by its name alone, or as one of several possible ones.
+        guessed: bool,
     },
     /// Another agent has locked a symbol that calls a symbol of the intent.
     CallerLocked {
@@ -430,6 +446,8 @@ pub enum Conflict {
         symbol: SymbolPath,
         /// The lock on its caller.
         lock: Arc<Lock>,
+        /// Whether the call is a guess: the other end was found by its name alone, or as one of several possible ones.
+        guessed: bool,
     },
     /// Another agent's lock in a file that is intended as a whole, or inside or around a symbol of the intent.
     Within(Arc<Lock>),

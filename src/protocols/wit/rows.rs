@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use provost_base::{AgentId, ContractId, Fence, IntentId, RepoPath, Timestamp};
-use provost_domain::command::{Conflict, Declared, Warning};
+use provost_domain::command::{Conflict, Declared, Warning, call_verb};
 use provost_domain::view::Named;
 use provost_domain::{Contract, Intent, Lock, Meeting, Reservation, ReservationKind};
 use provost_service as service;
@@ -63,13 +63,15 @@ pub(super) fn granted(asked: &str, granted: &service::Granted) -> Granted {
 /// Encodes a warning with wit's word, or with Provost's own if wit has none.
 fn told(asked: &str, warning: &Warning) -> Alert {
     match warning {
-        Warning::CallerLocked { caller, lock } => {
-            let message = format!("{caller}, which calls {asked}, is locked by {}", held(lock));
+        Warning::CallerLocked { caller, lock, guessed } => {
+            let message =
+                format!("{caller}, which {} {asked}, is locked by {}", call_verb(*guessed), held(lock));
             let chain = vec![caller.to_string(), asked.into()];
             Alert { locked_symbol: caller.to_string().into(), chain, ..about(lock, "CALLER_LOCKED", message) }
         }
-        Warning::CalleeLocked { callee, lock } => {
-            let message = format!("{callee}, which {asked} calls, is locked by {}", held(lock));
+        Warning::CalleeLocked { callee, lock, guessed } => {
+            let message =
+                format!("{callee}, which {asked} {}, is locked by {}", call_verb(*guessed), held(lock));
             let chain = vec![asked.into(), callee.to_string()];
             Alert { locked_symbol: callee.to_string().into(), chain, ..about(lock, "CALLEE_LOCKED", message) }
         }
@@ -290,13 +292,19 @@ fn item(conflict: &Conflict) -> Item {
             let file = Some(symbol.file().to_string());
             Item { intent_symbol: file, ..locked(lock, "LOCKED_CALLEE", message) }
         }
-        Conflict::Chain { symbol, lock } => {
-            let message = format!("{symbol} calls {}, which is locked by {}", lock.asked, held(lock));
+        Conflict::Chain { symbol, lock, guessed } => {
+            let message =
+                format!("{symbol} {} {}, which is locked by {}", call_verb(*guessed), lock.asked, held(lock));
             let (symbol, callee) = (Some(symbol.to_string()), Some(lock.asked.to_string()));
             Item { intent_symbol: symbol, locked_callee: callee, ..locked(lock, "DEP_CHAIN", message) }
         }
-        Conflict::CallerLocked { symbol, lock } => {
-            let message = format!("{}, which calls {symbol}, is locked by {}", lock.asked, held(lock));
+        Conflict::CallerLocked { symbol, lock, guessed } => {
+            let message = format!(
+                "{}, which {} {symbol}, is locked by {}",
+                lock.asked,
+                call_verb(*guessed),
+                held(lock)
+            );
             Item { intent_symbol: Some(symbol.to_string()), ..locked(lock, "LOCKED_CALLER", message) }
         }
         Conflict::Elsewhere(Meeting { mine, with }) => {

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use crate::support::commands::{said, waits_begun};
 use crate::support::mcp_host::Host;
 use crate::support::terminal::at_the_terminal;
+use crate::support::waits::until_some;
 use crate::support::{World, eventually, fresh};
 
 const CODE: &str = "export class Session {\n  renew(a: string): string { return a }\n}\n\
@@ -420,4 +421,34 @@ fn the_example_hook_of_an_agent_lets_it_write_or_says_whose_it_is() {
     daemon.kill();
     assert_eq!(ask(false, write("b", None)).0, 0);
     assert_eq!(ask(true, write("b", None)).0, 2);
+}
+
+#[test]
+fn a_call_that_is_a_guess_is_not_told_as_certain() {
+    let world = World::new();
+    world.write("src/session.py", "class Session:\n    def renew(self):\n        pass\n");
+    let calls = "from session import Session\n\n\ndef perhaps(x):\n    x.renew()\n\n\ndef surely():\n    s = Session()\n    s.renew()\n";
+    world.write("src/calls.py", calls);
+    let _daemon = world.start();
+    let renew = "src/session.py:Session.renew";
+    until_some("the calls are read", || {
+        let callers = world.ask("ada", &["graph", "callers", renew]).1.to_string();
+        (callers.contains("perhaps") && callers.contains("surely")).then_some(())
+    });
+    for (caller, verb, guessed) in [("perhaps", "may call", true), ("surely", "calls", false)] {
+        let caller = format!("src/calls.py:{caller}");
+        world.done("ada", &["lock", &caller]);
+        let granted = world.done("bob", &["lock", renew]);
+        let warning = &granted["warnings"][0];
+        let says = format!("{caller}, which {verb} {renew}, is locked by ada");
+        assert!(warning["message"].as_str().is_some_and(|it| it.contains(&says)), "{granted}");
+        assert_eq!(warning["guessed"], guessed, "{granted}");
+        let told = world.done(
+            "bob",
+            &["intent", "declare", "renew it", "--file", "src/session.py", "--symbol", "Session.renew"],
+        );
+        assert!(told.to_string().contains(&says), "{told}");
+        world.done("bob", &["unlock", renew]);
+        world.done("ada", &["unlock", &caller]);
+    }
 }

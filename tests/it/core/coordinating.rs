@@ -143,7 +143,9 @@ fn callers_that_others_have_locked_are_told_one_hop_and_never_ones_own() {
     let mut verb = acquire("auth.ts:check");
     verb.seen.callers = ["routes.ts:Api.login", "routes.ts:own", "routes.ts:free"].map(at).to_vec();
     let (_, warnings) = held(s.say(&bob, verb.clone()));
-    let [Warning::CallerLocked { caller, lock }] = &warnings[..] else { panic!("{warnings:?}") };
+    let [Warning::CallerLocked { caller, lock, guessed: false }] = &warnings[..] else {
+        panic!("{warnings:?}")
+    };
     assert_eq!((caller, &lock.holder), (&at("routes.ts:Api.login"), &named("ada")));
     s.say(&ada, release("routes.ts:Api.login")).unwrap();
     held(s.say(&ada, acquire("routes.ts:Api")));

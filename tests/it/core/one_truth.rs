@@ -122,6 +122,7 @@ fn have(s: &mut Script, name: &str, how: How, place: &str) -> Said {
                 ttl: None,
                 calls: Vec::new(),
                 callers: Vec::new(),
+                guessed: Vec::new(),
                 fresh: Vec::new(),
                 gaps: Vec::new(),
                 grants: Vec::new(),

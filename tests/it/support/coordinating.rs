@@ -73,6 +73,7 @@ pub(crate) fn intent(number: u64, files: &[(&str, &[(u32, u32)])], symbols: &[&s
         ttl: None,
         calls: Vec::new(),
         callers: Vec::new(),
+        guessed: Vec::new(),
         fresh: Vec::new(),
         gaps: Vec::new(),
         grants: Vec::new(),

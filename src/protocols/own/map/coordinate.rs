@@ -9,7 +9,7 @@ use super::{OwnError, agent, text};
 use provost_api::wire;
 use provost_base::limits::STAGED_FILES_MAX;
 use provost_base::{AgentId, BadSymbol, ContractId, Fence, IntentId, RepoPath, SymbolPath, Ttl};
-use provost_domain::command::{Conflict, Declared, Rival, Warning};
+use provost_domain::command::{Conflict, Declared, Rival, Warning, call_verb};
 use provost_domain::view::{Named, SomeContracts, SomeIntents};
 use provost_domain::{
     Claim, Contract, ContractStatus, Intent, IntentStatus, Lock, Meeting, Refusal, Reservation,
@@ -294,13 +294,15 @@ fn of_intent(intent: &Intent, kind: &str, message: String) -> wire::Told {
 
 fn warning_told(asked: &str, warning: &Warning) -> wire::Told {
     match warning {
-        Warning::CallerLocked { caller, lock } => {
-            let message = format!("{caller}, which calls {asked}, is locked by {}", held(lock));
-            about(lock, "caller_locked", message)
+        Warning::CallerLocked { caller, lock, guessed } => {
+            let calls = call_verb(*guessed);
+            let message = format!("{caller}, which {calls} {asked}, is locked by {}", held(lock));
+            wire::Told { guessed: *guessed, ..about(lock, "caller_locked", message) }
         }
-        Warning::CalleeLocked { callee, lock } => {
-            let message = format!("{callee}, which {asked} calls, is locked by {}", held(lock));
-            about(lock, "callee_locked", message)
+        Warning::CalleeLocked { callee, lock, guessed } => {
+            let calls = call_verb(*guessed);
+            let message = format!("{callee}, which {asked} {calls}, is locked by {}", held(lock));
+            wire::Told { guessed: *guessed, ..about(lock, "callee_locked", message) }
         }
         Warning::Incomplete(why) => {
             plain("incomplete", format!("{asked} is locked; callers and callees may be missing here: {why}"))
@@ -370,15 +372,15 @@ fn conflict_told(conflict: &Conflict) -> wire::Told {
         Conflict::Incomplete(why) => {
             plain("incomplete", format!("callers and callees may be missing here: {why}"))
         }
-        Conflict::Chain { symbol, lock } => {
-            let symbol = place(symbol);
-            let message = format!("{symbol} calls {}, which is locked by {}", lock.at, held(lock));
-            about(lock, "callee_locked", message)
+        Conflict::Chain { symbol, lock, guessed } => {
+            let (symbol, calls) = (place(symbol), call_verb(*guessed));
+            let message = format!("{symbol} {calls} {}, which is locked by {}", lock.at, held(lock));
+            wire::Told { guessed: *guessed, ..about(lock, "callee_locked", message) }
         }
-        Conflict::CallerLocked { symbol, lock } => {
-            let symbol = place(symbol);
-            let message = format!("{}, which calls {symbol}, is locked by {}", lock.at, held(lock));
-            about(lock, "caller_locked", message)
+        Conflict::CallerLocked { symbol, lock, guessed } => {
+            let (symbol, calls) = (place(symbol), call_verb(*guessed));
+            let message = format!("{}, which {calls} {symbol}, is locked by {}", lock.at, held(lock));
+            wire::Told { guessed: *guessed, ..about(lock, "caller_locked", message) }
         }
         Conflict::Elsewhere(Meeting { mine, with }) => {
             of_stake(with, format!("{}, where this intent reaches, {}", mine.at, had(with)))

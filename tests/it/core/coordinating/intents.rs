@@ -79,7 +79,7 @@ fn locks_of_others_on_what_is_intended_are_told_in_the_documented_order() {
         [
             Conflict::Locked { symbol: a, .. },
             Conflict::Locked { symbol: b, lock },
-            Conflict::Chain { symbol: c, lock: callee },
+            Conflict::Chain { symbol: c, lock: callee, guessed: false },
         ] => {
             assert_eq!((a, b, c), (&at("a.ts:check"), &at("a.ts:Base.run"), &at("a.ts:login")));
             assert_eq!((&lock.at, &callee.at), (&at("a.ts:run"), &at("a.ts:check")));
