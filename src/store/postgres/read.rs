@@ -128,12 +128,12 @@ impl PostgresReader {
         mut work: impl FnMut(&mut Session, i32) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         let was_linked = self.session.is_linked();
-        let repo = self.follow()?;
-        match work(&mut self.session, repo) {
-            Err(StoreError::Away(_)) if was_linked && !self.session.is_linked() => {
-                let repo = self.follow()?;
-                work(&mut self.session, repo)
-            }
+        let mut attempt = |it: &mut Self| {
+            let repo = it.follow()?;
+            work(&mut it.session, repo)
+        };
+        match attempt(self) {
+            Err(StoreError::Away(_)) if was_linked && !self.session.is_linked() => attempt(self),
             done => done,
         }
     }
