@@ -286,9 +286,9 @@ fn item(conflict: &Conflict) -> Item {
             Item { r#type: "INCOMPLETE", description: message.clone(), message, ..Item::default() }
         }
         // wit has no such kind for a whole file.
-        Conflict::Chain { symbol, lock } if symbol.symbol().is_empty() => {
-            let message =
-                format!("{} calls {}, which is locked by {}", symbol.file(), lock.asked, held(lock));
+        Conflict::Chain { symbol, lock, guessed } if symbol.symbol().is_empty() => {
+            let (calls, file) = (call_verb(*guessed), symbol.file());
+            let message = format!("{file} {calls} {}, which is locked by {}", lock.asked, held(lock));
             let file = Some(symbol.file().to_string());
             Item { intent_symbol: file, ..locked(lock, "LOCKED_CALLEE", message) }
         }

@@ -262,6 +262,7 @@ fn about(lock: &Lock, kind: &str, message: String) -> wire::Told {
         holder: Some(lock.holder.to_string()),
         symbol: Some(lock.at.to_string()),
         fence: Some(lock.fence.0),
+        guessed: false,
         until: Some(lock.expires_at.rfc3339()),
         intent: None,
     }
