@@ -205,7 +205,8 @@ fn with_its_lines(version: Version<'_>, range: Range<usize>, bounds: Range<usize
             let line = &bytes[above..start];
             let language = version.reading.language;
             let block = || {
-                let begin = comment_that_ends(language, &bytes[bounds.start..start]);
+                let is_above = !line.trim_ascii().is_empty();
+                let begin = is_above.then(|| comment_that_ends(language, &bytes[bounds.start..start]))?;
                 begin.map(|it| bounds.start + it)
             };
             let Some(begin) = (if is_note(language, line) { Some(above) } else { block() }) else { break };
