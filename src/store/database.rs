@@ -355,7 +355,7 @@ pub(super) mod in_database {
             match self.0 {}
         }
 
-        pub(crate) fn get(&mut self, _: &str) -> Result<Option<Signed>, StoreError> {
+        pub(crate) fn get(&mut self, _: &str, _: HostId) -> Result<Option<Signed>, StoreError> {
             match self.0 {}
         }
 
