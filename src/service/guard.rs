@@ -395,12 +395,21 @@ fn is_in_the_way(theirs: &Obstacle, mine: &[Hold<'_>], edit: Option<&Read<'_>>) 
         return true;
     }
     let names: Vec<&str> = earlier.iter().flat_map(|it| it.names.iter().copied()).collect();
+    let (before, after) = (edit.old.1, edit.new.1);
     if !old.is_whole() || !new.is_whole() {
-        let meets = |name: &&str| changes_within(edit, name, &names).unwrap_or(!is_first);
+        // A text that an edit opens can hide a definition, and another one of its name can stand for it from then on.
+        let stays = |name: &str| {
+            let is_in_both = !old.ranges(name).is_empty() && !new.ranges(name).is_empty();
+            is_in_both && left_of(old, before, Some(name), &names) == left_of(new, after, Some(name), &names)
+        };
+        let meets = |name: &&str| match changes_within(edit, name, &names) {
+            Some(false) if stays(name) => false,
+            Some(true) => true,
+            _ => !is_first,
+        };
         return if hold.is_whole() { !is_first } else { hold.names.iter().any(meets) };
     }
     let rest = |reading: &Reading, bytes, name| left_of(reading, bytes, name, &names);
-    let (before, after) = (edit.old.1, edit.new.1);
     match hold.is_whole() {
         true => rest(old, before, None) != rest(new, after, None),
         false => hold.names.iter().any(|it| rest(old, before, Some(it)) != rest(new, after, Some(it))),

@@ -131,3 +131,25 @@ fn an_edit_that_does_not_parse_is_held_against_the_symbol_in_which_it_is() {
         world.done(CLAUDE, &["unlock", &format!("{path}:{around}one")]);
     }
 }
+
+#[test]
+fn a_text_that_is_opened_before_a_held_function_hides_it_from_no_check() {
+    let world = world("claude");
+    let _daemon = world.start();
+    let path = "src/pair.rs";
+    let one = "pub fn one() -> u32 {\n    11\n}\n";
+    let file = |two: &str| format!("pub fn two() -> u32 {{\n    {two}\n}}\n\n{one}");
+    world.write(path, &file("22"));
+    world.done(CLAUDE, &["lock", "src/pair.rs:one"]);
+    world.done(OTHER, &["lock", "src/pair.rs:two"]);
+    let edit = |old: &str, new: &str| {
+        let mut call = others(told(&world, "edit"));
+        call["tool_input"] =
+            json!({ "file_path": world.repo().join(path), "old_string": old, "new_string": new });
+        call
+    };
+    // Another function of the same name, and a text without an end behind it, which has the real one in it.
+    let hidden = "22 }\npub fn one() {}\nconst X: &str = r#\"";
+    world.is_refused("claude", &edit("22", hidden));
+    world.goes_on("claude", &edit("22", "22 + (1"));
+}
