@@ -53,7 +53,7 @@ pub(super) fn named(
                 .because("a worker could get the password of the database")
                 .next("provost secret add NAME --daemon"));
         }
-        database.password = Some(found.value);
+        database.password = Some(found.value.into());
     }
     Ok(database)
 }

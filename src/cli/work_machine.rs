@@ -17,7 +17,7 @@ use super::hosts::{code, hidden_line, joined};
 use super::{CliError, RepoContext, invitations, out};
 use provost_base::{HostRole, Secret};
 use provost_policy::Builtin;
-use provost_store::{self as store, Database, Invited, RepositoryRoute};
+use provost_store::{self as store, Database, Invited, Password, RepositoryRoute};
 use provost_system as system;
 use provost_vault::{Delivery, Vault};
 
@@ -211,7 +211,7 @@ fn enrol(
     }
     let mut database =
         Database::at(&way.url, authorities.as_ref().map(|it| it.0.as_path()), Some(name), &here.places.root);
-    database.password = password.map(|it| Secret::new(it.expose().to_vec()));
+    database.password = password.cloned().map(Password::from);
     let places = here.places.clone();
     database.roots = store::Roots::by(move || provost_config::root_commits(&places));
     if let Err(err) = joined(here, &database, text, code) {

@@ -15,7 +15,7 @@ use provost_auth::keys::{KeyRing, Role};
 use provost_auth::passkeys::{PASSKEYS_FILE, PasskeyFiles};
 use provost_auth::{answers, entries};
 use provost_base::limits::WIT_WORKTREES_MAX;
-use provost_base::{AgentId, Destination, Digest, Json, Ttl};
+use provost_base::{AgentId, Destination, Digest, Json, Secret, Ttl};
 use provost_config::env::Environment;
 use provost_config::places::SYSTEM_CONFIG;
 use provost_config::{
@@ -35,7 +35,7 @@ use provost_protocols::devit;
 use provost_protocols::own::{HubPages, Page, PasskeySetup};
 use provost_service::{ApplyRules, Applying, Base, Configured, MergeSettings, Profiles};
 use provost_store::{
-    self as store, Artifacts, Database, HostWords, JobLogs, Keeping, Options, Retention, Roots,
+    self as store, Artifacts, Database, HostWords, JobLogs, Keeping, Options, Password, Retention, Roots,
     SharedArtifacts, Store, journal,
 };
 use provost_system::folder_watch::FolderWatcher;
@@ -239,16 +239,24 @@ fn database(places: &Places, config: &Config) -> Result<Option<Database>> {
     let Some(url) = &it.url else { return Ok(None) };
     let mut database = Database::at(url, it.ca.as_deref(), it.name.as_deref(), &places.root);
     if let Some(name) = &it.password {
-        let found = Vault::at(places.secrets()).get(name).context("the password of `[store] url`")?;
-        anyhow::ensure!(
-            matches!(found.delivery, Delivery::Daemon),
-            "the secret `{name}` is for workers; keep the database's password with: provost secret add NAME --daemon"
-        );
-        database.password = Some(found.value);
+        password(places, name)?;
+        let (places, name) = (places.clone(), name.clone());
+        database.password =
+            Some(Password::by(move || password(&places, &name).map_err(|err| format!("{err:#}").into())));
     }
     let places = places.clone();
     database.roots = Roots::by(move || config::root_commits(&places));
     Ok(Some(database))
+}
+
+/// Reads the password of the database from the vault.
+fn password(places: &Places, name: &str) -> Result<Secret> {
+    let found = Vault::at(places.secrets()).get(name).context("the password of `[store] url`")?;
+    anyhow::ensure!(
+        matches!(found.delivery, Delivery::Daemon),
+        "the secret `{name}` is for workers; keep the database's password with: provost secret add NAME --daemon"
+    );
+    Ok(found.value)
 }
 
 /// Opens the daemon's own stores of users' files, in the daemon's folder.

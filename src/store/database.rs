@@ -37,9 +37,34 @@ pub struct Database {
     /// The repository's name there.
     pub name: String,
     /// The password, if the servers ask for one.
-    pub password: Option<Secret>,
+    pub password: Option<Password>,
     /// Finds the root commits of this repository, when a host joins.
     pub roots: Roots,
+}
+
+/// A password that is read for each connection, so that a new one counts without a restart.
+#[derive(Clone)]
+pub struct Password(Arc<dyn Fn() -> Result<Secret, Box<str>> + Send + Sync>);
+
+impl Password {
+    /// Makes one from the function that reads it. The function may block, and says why the password cannot be read.
+    pub fn by(read: impl Fn() -> Result<Secret, Box<str>> + Send + Sync + 'static) -> Self {
+        Self(Arc::new(read))
+    }
+
+    /// Reads the password. Blocking.
+    ///
+    /// # Errors
+    /// The reason why it cannot be read.
+    pub(super) fn read(&self) -> Result<Secret, Box<str>> {
+        (self.0)()
+    }
+}
+
+impl From<Secret> for Password {
+    fn from(secret: Secret) -> Self {
+        Self::by(move || Ok(secret.clone()))
+    }
 }
 
 /// The root commits of a repository, by which a clone is recognised; or the reason why they are not known.

@@ -53,10 +53,10 @@ use provost_base::{AgentId, DaemonId, Digest, EntryNo, EventSeq, HostRole, JobId
 use provost_domain::post::Received;
 use provost_domain::{AnsweredAway, Event, JobResult, Outbox, Owed, Settings, State, Status, Task};
 
-pub use artifacts::{Artifacts, Keeping};
+pub use artifacts::{Artifacts, Keeping, RunElsewhere};
 pub use database::{
-    Database, Loss, Migrated, Moved, Protection, ROLES, RootCommits, Roots, Site, accept_loss, hosts, join,
-    loss, migrate, move_into_database, move_into_folder, protection, take_out, upgrade,
+    Database, Loss, Migrated, Moved, Password, Protection, ROLES, RootCommits, Roots, Site, accept_loss,
+    hosts, join, loss, migrate, move_into_database, move_into_folder, protection, take_out, upgrade,
 };
 use database::{Ending, IN_DATABASE, in_database};
 pub use decisions::{RecordedDecision, RecordedDecisions, newest_event, recorded_decisions};

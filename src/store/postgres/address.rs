@@ -8,7 +8,7 @@ use tokio_postgres::config::{ChannelBinding, Host, SslMode, TargetSessionAttrs};
 
 use super::Database;
 use super::tls::Tls;
-use crate::StoreError;
+use crate::{Password, StoreError};
 use provost_base::limits::{
     HOST_KEEPALIVE_IDLE_S, HOST_KEEPALIVE_INTERVAL_S, HOST_KEEPALIVE_TRIES, HOST_TCP_WAIT_S,
 };
@@ -16,11 +16,30 @@ use provost_base::limits::{
 /// One of the servers that are tried.
 #[derive(Clone)]
 pub(super) struct Server {
-    pub(super) config: Config,
+    config: Config,
+    password: Option<Password>,
     /// TLS, if it is used; `None` on a Unix socket, and on the loopback unless the address asks for it.
     pub(super) tls: Option<Tls>,
     /// The host and port, for people.
     pub(super) name: Box<str>,
+}
+
+impl Server {
+    /// Returns the parameters of a new connection. Blocking: the password is read.
+    ///
+    /// # Errors
+    /// [`StoreError::Away`] if the password cannot be read now; the next connection reads it again.
+    pub(super) fn config(&self) -> Result<Config, StoreError> {
+        let mut config = self.config.clone();
+        if let Some(password) = &self.password {
+            let read = password.read();
+            let secret = read.map_err(|why| {
+                StoreError::Away(format!("the password of `[store] url` cannot be read: {why}").into())
+            })?;
+            config.password(secret.expose());
+        }
+        Ok(config)
+    }
 }
 
 /// The form of an address, as advice.
@@ -93,9 +112,6 @@ fn server(
         all.get_dbname()
             .ok_or_else(|| unfit("it names no database: write postgres://USER@HOST:5432/DATABASE"))?,
     );
-    if let Some(password) = &of.password {
-        config.password(password.expose());
-    }
     if let Some(options) = all.get_options() {
         config.options(options);
     }
@@ -125,7 +141,7 @@ fn server(
     let tls = secure.then(|| Tls::trusting(of.ca.as_deref().map(Path::new))).transpose()?;
     config.ssl_mode(if secure { SslMode::Require } else { SslMode::Disable });
     config.channel_binding(if secure { ChannelBinding::Require } else { ChannelBinding::Disable });
-    Ok(Server { config, tls, name: name.into() })
+    Ok(Server { config, password: of.password.clone(), tls, name: name.into() })
 }
 
 fn seconds(number: u64) -> std::time::Duration {

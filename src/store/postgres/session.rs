@@ -423,10 +423,11 @@ fn run<T: Send>(runtime: &Option<Runtime>, work: impl Future<Output = T> + Send)
 
 /// Does the whole handshake with a server, within its time.
 async fn open(server: &Server, purpose: Purpose, heard: &Option<Heard>) -> Result<Link, StoreError> {
+    let config = server.config()?;
     let handshake = async {
         match &server.tls {
-            Some(tls) => link(&server.config, tls.clone(), purpose, heard).await,
-            None => link(&server.config, NoTls, purpose, heard).await,
+            Some(tls) => link(&config, tls.clone(), purpose, heard).await,
+            None => link(&config, NoTls, purpose, heard).await,
         }
     };
     let limit = Duration::from_millis(CONNECT_MS_MAX);

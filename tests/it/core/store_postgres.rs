@@ -19,6 +19,7 @@ use crate::support::storm::{Rest, Storm, agent, rage, settings};
 use crate::support::waits::until_some;
 
 mod ahead;
+mod secure;
 mod successors;
 mod turns;
 mod words;
@@ -468,70 +469,6 @@ fn a_role_of_daemons_can_neither_change_events_nor_tables() {
     assert!(!protection(dir.path(), &as_host).expect("an answer").owns_tables);
     let says = sentence(opened(folder().path(), &server.named("looks", &name)));
     assert!(says.contains("journal.key is missing"), "{says}");
-}
-
-#[test]
-fn a_server_with_another_certificate_or_name_gets_nothing() {
-    let authority = rcgen::KeyPair::generate().expect("a key");
-    let mut params = rcgen::CertificateParams::new(Vec::new()).expect("parameters");
-    params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
-    let ca = params.self_signed(&authority).expect("an authority");
-    let issuer = rcgen::Issuer::new(params, authority);
-    let key = rcgen::KeyPair::generate().expect("a key");
-    let names = vec!["localhost".to_owned()];
-    let certificate = rcgen::CertificateParams::new(names)
-        .expect("parameters")
-        .signed_by(&key, &issuer)
-        .expect("a certificate");
-    let server = Server::start_secure(&certificate.pem(), &key.serialize_pem());
-    let (database, dir) = (server.database(), folder());
-    server.sql("postgres", "create role laptop login superuser password 'right'");
-    let path = dir.path().join("ca.pem");
-    std::fs::write(&path, ca.pem()).expect("a file");
-
-    let good = server.secure(&database, "localhost", "laptop", "right", &path);
-    let (mut store, loaded) = started(&dir.path().join("state"), &good);
-    store.commit(&batch(&mut Storm::new(14, loaded.state))).expect("a commit over TLS");
-    let spoken = "select version || ' ' || count(*) from pg_stat_ssl join pg_stat_activity using (pid)
-                  where ssl and application_name like 'provost/%' group by version";
-    assert_eq!(server.sql("postgres", spoken), "TLSv1.3 1");
-    drop(store);
-
-    let says = sentence(opened(
-        &dir.path().join("a"),
-        &server.secure(&database, "localhost", "laptop", "wrong", &path),
-    ));
-    assert!(says.contains("28P01") && says.contains("[store] password"), "{says}");
-    // By its number, which is not in its certificate.
-    let says = sentence(opened(
-        &dir.path().join("b"),
-        &server.secure(&database, "127.0.0.1", "laptop", "right", &path),
-    ));
-    assert!(says.contains("certificate") && says.contains("[store] ca"), "{says}");
-    // By another authority, and by the public ones.
-    let other = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).expect("another one");
-    std::fs::write(&path, other.cert.pem()).expect("a file");
-    let says = sentence(opened(
-        &dir.path().join("c"),
-        &server.secure(&database, "localhost", "laptop", "right", &path),
-    ));
-    assert!(says.contains("certificate"), "{says}");
-    let public = Database { ca: None, ..good };
-    assert!(sentence(opened(&dir.path().join("d"), &public)).contains("certificate"));
-    // A server that wants no password could be any: the binding is demanded.
-    std::fs::write(server_rules(&server), "local all all trust\nhostssl all all all trust\n").expect("rules");
-    server.sql("postgres", "select pg_reload_conf()");
-    std::fs::write(&path, ca.pem()).expect("a file");
-    let trusting = server.secure(&database, "localhost", "laptop", "right", &path);
-    let says = until_some("the server trusts everybody", || {
-        let says = opened(&dir.path().join("e"), &trusting).map(drop).err()?.to_string();
-        says.contains("channel binding").then_some(says)
-    });
-    assert!(says.contains("scram-sha-256"), "{says}");
-}
-
-fn server_rules(server: &Server) -> std::path::PathBuf {
-    server.dir().join("data/pg_hba.conf")
 }
 
 #[test]

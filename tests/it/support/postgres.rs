@@ -383,7 +383,7 @@ impl Server {
     ) -> Database {
         let (port, name) = (self.port, name_of(database));
         let url = format!("postgres://{user}@{host}:{port}/{name}?sslmode=verify-full");
-        let password = Some(provost::base::Secret::new(password.as_bytes().to_vec()));
+        let password = Some(provost::base::Secret::new(password.as_bytes().to_vec()).into());
         Database { password, ..Database::at(&url, Some(ca), Some("shop"), Path::new("/shop")) }
     }
 
