@@ -271,10 +271,10 @@ pub(super) fn keeper(provost: &Provost) -> Keep {
     let provost = provost.clone();
     provost.artifacts().remove_unfinished();
     provost.artifacts().remove_old();
-    Arc::new(move |task: &TaskId, harvest: &Changeset, answer: &str| {
+    Arc::new(move |(task, attempt): (&TaskId, u32), harvest: &Changeset, answer: &str| {
         // The numbers that are kept are those of the present configuration.
         let artifacts = provost.artifacts();
-        artifacts.keep(task, harvest, answer).map_err(|error| {
+        artifacts.keep((task, attempt), harvest, answer).map_err(|error| {
             tracing::error!(%error, %task, "what a run has changed is not kept");
             error.to_string()
         })?;

@@ -22,8 +22,8 @@ use provost_workspace::quiet_git::{Input, QuietGit};
 use provost_workspace::size_quota::Size;
 use provost_workspace::snapshot::{self, Snapshot};
 
-/// Stores the changes of a run, and its answer, on the disk.
-pub type Keep = Arc<dyn Fn(&TaskId, &Changeset, &str) -> Result<(), String> + Send + Sync>;
+/// Stores the changes of a task's attempt, by its number, and its answer, on the disk.
+pub type Keep = Arc<dyn Fn((&TaskId, u32), &Changeset, &str) -> Result<(), String> + Send + Sync>;
 
 /// Writes the files of a commit into an empty folder.
 pub type WriteTree = Arc<dyn Fn(&str, &Path) -> Result<(), String> + Send + Sync>;
@@ -364,6 +364,7 @@ pub(super) fn input(task: &Task, profile: &Profile) -> Option<Vec<u8>> {
 /// The plan of what is kept of a run.
 pub(super) struct CollectionPlan {
     task: TaskId,
+    attempt: u32,
     reader: Reader,
     gathers: bool,
 }
@@ -377,6 +378,7 @@ impl CollectionPlan {
         let is_kept = is_apart(task, profile) || task.order.work_tree.is_some();
         is_kept.then(|| Self {
             task: task.id().clone(),
+            attempt: task.attempt(),
             reader: profile.agent.map_or(Reader::Lines, |agent| agent.reader),
             gathers: errand.map_or(usual, |errand| errand.harvest),
         })
@@ -398,7 +400,7 @@ impl CollectionPlan {
             _ => Changeset::default(),
         };
         let answer = Transcript::of(self.reader, &output.stdout);
-        keep(&self.task, &harvest, answer.answer())?;
+        keep((&self.task, self.attempt), &harvest, answer.answer())?;
         Ok(harvest)
     }
 }

@@ -242,7 +242,7 @@ impl Once {
             Err(failure) => Err(failure),
         };
         let mut over = match told {
-            Ok(()) => self.watch(&prepared, handed, (outlets, is_resumed(&task))).await,
+            Ok(()) => self.watch(&task, &prepared, handed, outlets).await,
             Err(failure) => Over::not_started(failure),
         };
         // The worker's last messages at its door come before its end.
@@ -377,16 +377,17 @@ impl Once {
 
     async fn watch(
         &self,
+        task: &Task,
         prepared: &Prepared,
         mut handed: Handed,
-        (outlets, is_resumed): (Option<Outlets>, bool),
+        outlets: Option<Outlets>,
     ) -> Over {
-        let workers = &self.workers;
+        let (workers, is_resumed) = (&self.workers, is_resumed(task));
         let live = match workers.outputs.get(&self.task).filter(|_| is_resumed) {
             Some(before) => before.reopened(),
             None => LiveOutput::new(prepared.plan.limits().output_bytes),
         };
-        workers.outputs.add(self.task.clone(), live.clone());
+        workers.outputs.add((self.task.clone(), task.attempt()), live.clone());
         if is_resumed {
             let line = json!({ "provost": "resumed", "why": "its process, or the daemon, had ended in the middle of a turn" });
             live.push(Stream::Out, format!("{line}\n").as_bytes());

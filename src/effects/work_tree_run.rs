@@ -238,7 +238,7 @@ pub(super) async fn rescue(
     let work = move || {
         let trees = place.trees.as_deref().ok_or("no work trees are made here")?;
         let Some((tree, changes)) = rescued(trees, &task, &place.copies, room)? else { return Ok(None) };
-        keep(task.id(), &changes, "")?;
+        keep((task.id(), task.attempt()), &changes, "")?;
         let outcome = commit_rescued(&tree, &changes, &task, &withhold);
         drop(turn);
         Ok(Some((changes, outcome)))

@@ -429,6 +429,8 @@ pub struct OutputBoard {
 #[derive(Debug)]
 struct OnBoard {
     task: TaskId,
+    /// The number of the task's attempt whose output this is; the first one has 1.
+    attempt: u32,
     output: LiveOutput,
     /// Whether the run is over, so that other outputs may replace this one.
     is_over: bool,
@@ -446,16 +448,16 @@ impl OutputBoard {
         self.conversations.as_ref()
     }
 
-    /// Puts a task's output on the board, in place of an earlier one of the same task. Beyond
+    /// Puts the output of a task's attempt on the board, in place of an earlier one of the same task. Beyond
     /// [`OUTPUT_TASKS_MAX`] one is removed: first the oldest of those whose runs are over, then the oldest of the others.
-    pub fn add(&self, task: TaskId, output: LiveOutput) {
+    pub fn add(&self, (task, attempt): (TaskId, u32), output: LiveOutput) {
         let mut tasks = self.lock();
         tasks.retain(|it| it.task != task);
         if tasks.len() >= OUTPUT_TASKS_MAX {
             let over = tasks.iter().position(|it| it.is_over);
             tasks.remove(over.unwrap_or(0));
         }
-        tasks.push_back(OnBoard { task, output, is_over: false });
+        tasks.push_back(OnBoard { task, attempt, output, is_over: false });
         drop(tasks);
         self.added.notify_waiters();
     }
@@ -484,6 +486,11 @@ impl OutputBoard {
     /// Returns the output of a task, to follow it. `None` if it is not on the board.
     pub fn get(&self, task: &TaskId) -> Option<LiveOutput> {
         self.lock().iter().find(|it| it.task == *task).map(|it| it.output.clone())
+    }
+
+    /// Returns the output of this attempt of a task. `None` if it is not on the board, as when it has written nothing yet.
+    pub fn get_attempt(&self, task: &TaskId, attempt: u32) -> Option<LiveOutput> {
+        self.lock().iter().find(|it| it.task == *task && it.attempt == attempt).map(|it| it.output.clone())
     }
 
     /// Waits until the output of a task is on the board. For a task that never runs, it waits for ever.

@@ -229,10 +229,7 @@ impl Provost {
 
     /// Returns the output of a run here after a position, once the run has written some there.
     async fn page_for_another(&self, task: &TaskId, attempt: u64, from: u64) -> Option<Page> {
-        let live = self.outputs().get(task)?;
-        if u64::from(self.task(task).await.ok()?.attempt()) != attempt {
-            return None;
-        }
+        let live = self.outputs().get_attempt(task, u32::try_from(attempt).ok()?)?;
         let page = timeout(PATIENCE, live.follow(from)).await;
         Some(page.unwrap_or_else(|_| live.read_from(from)))
     }

@@ -5,8 +5,8 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep_until, timeout_at};
 
 use super::Provost;
-use provost_base::TaskId;
-use provost_domain::Task;
+use provost_base::{HostId, TaskId};
+use provost_domain::{HereIs, Task, TaskState};
 use provost_engine::Woken;
 use provost_jail::{Chunk, Page, Reader, Stream, Transcript};
 
@@ -17,10 +17,19 @@ impl Provost {
         let until = Instant::now() + patience;
         let mut events = self.engine().subscribe();
         loop {
-            if let Some(live) = self.outputs().get(task) {
+            // Only where there are several hosts may the output here be of an earlier attempt.
+            let here = self.view(HereIs).await.ok().map(|it| it.host).filter(|it| !it.is_alone());
+            if here.is_none()
+                && let Some(live) = self.outputs().get(task)
+            {
                 return Some(follow(&live, from, until).await);
             }
             let found = self.task(task).await;
+            let is_elsewhere =
+                here.zip(found.as_ref().ok()).is_some_and(|(here, it)| has_begun_away(it, here));
+            if let Some(live) = self.outputs().get(task).filter(|_| !is_elsewhere) {
+                return Some(follow(&live, from, until).await);
+            }
             if let Ok(task) = &found
                 && let Some(live) = self.far_output(task).await
             {
@@ -28,7 +37,7 @@ impl Provost {
             }
             if found.as_ref().map_or(true, |task| task.state.is_finished()) {
                 // The output may have begun and the task ended between the two looks.
-                let here = self.outputs().read_from(task, from);
+                let here = self.outputs().read_from(task, from).filter(|_| !is_elsewhere);
                 return match found {
                     Ok(over) if here.is_none() => self.output_elsewhere(&over, from).await,
                     _ => here,
@@ -98,8 +107,8 @@ impl Provost {
 
     /// Returns the output that a run on another host has left for this host.
     async fn output_left(&self, task: &Task, from: u64) -> Option<Page> {
-        let (artifacts, id, host) = (self.artifacts(), task.id().clone(), task.daemon.host);
-        let read = tokio::task::spawn_blocking(move || artifacts.output_of(&id, host)).await.ok()?;
+        let (artifacts, id, run) = (self.artifacts(), task.id().clone(), (task.daemon.host, task.attempt()));
+        let read = tokio::task::spawn_blocking(move || artifacts.output_of(&id, run)).await.ok()?;
         let read = read
             .inspect_err(|error| tracing::warn!(%error, "the output of a run elsewhere is not to be had"));
         let page = Page::of_bytes(&read.ok()??)?.since(from);
@@ -257,6 +266,12 @@ impl Words {
 
 /// The most pages that are read at once: more than memory holds at any moment, but a worker can go on writing.
 const PAGES_AT_ONCE: usize = 32;
+
+/// Checks whether the last attempt of a task has begun at another host than this one.
+fn has_begun_away(task: &Task, here: HostId) -> bool {
+    let has_begun = matches!(task.state, TaskState::Running { .. }) || task.state.is_finished();
+    has_begun && !task.daemon.host.is_alone() && task.daemon.host != here
+}
 
 async fn follow(live: &provost_jail::LiveOutput, from: u64, until: Instant) -> Page {
     timeout_at(until, live.follow(from)).await.unwrap_or_else(|_| live.read_from(from))

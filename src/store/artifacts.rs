@@ -54,12 +54,23 @@ impl Default for Keeping {
     }
 }
 
+/// The last attempt of a task that ran on another host: the host, and the attempt's number.
+pub type RunElsewhere = (HostId, u32);
+
 /// The list of a folder.
 #[derive(Serialize, Deserialize)]
 struct List {
     task: TaskId,
+    /// The number of the task's attempt that has left it.
+    #[serde(default = "first")]
+    attempt: u32,
     #[serde(flatten)]
     kept: StoredChangeset,
+}
+
+/// The attempt of a list that does not say one.
+fn first() -> u32 {
+    1
 }
 
 impl Artifacts {
@@ -93,15 +104,18 @@ impl Artifacts {
             }
         }
         files.push((OUTPUT.to_owned(), output));
-        shared.put(task, &shelf, &files)
+        shared.put(task, &shelf, &files).inspect_err(|_| {
+            // What an earlier attempt has left would be taken for the result of this one by lists.
+            let _left_out = shared.clear(&shelf);
+        })
     }
 
-    /// Returns the output of a task's run on another host, as that host has left it; `None` if it is not kept.
+    /// Returns the output of the last attempt of a task, as the other host that ran it has left it; `None` if it is not kept.
     ///
     /// # Errors
     /// If it cannot be read.
-    pub fn output_of(&self, task: &TaskId, ran_by: HostId) -> Result<Option<Vec<u8>>, StoreError> {
-        self.fetch(task, ran_by)?;
+    pub fn output_of(&self, task: &TaskId, run: RunElsewhere) -> Result<Option<Vec<u8>>, StoreError> {
+        self.fetch(task, run)?;
         read(&self.folder.join(shelf(task)).join(OUTPUT), LIST_BYTES_MAX)
     }
 
@@ -109,8 +123,12 @@ impl Artifacts {
     ///
     /// # Errors
     /// If that host has not signed the result, if the database does not answer, or if the result cannot be read.
-    pub fn of_elsewhere(&self, task: &TaskId, ran_by: HostId) -> Result<Option<StoredChangeset>, StoreError> {
-        self.fetch(task, ran_by)?;
+    pub fn of_elsewhere(
+        &self,
+        task: &TaskId,
+        run: RunElsewhere,
+    ) -> Result<Option<StoredChangeset>, StoreError> {
+        self.fetch(task, run)?;
         match self.is_of_elsewhere(&shelf(task)) {
             true => self.of(task),
             false => Ok(None),
@@ -122,9 +140,9 @@ impl Artifacts {
         self.folder.join(shelf).join(OUTPUT).is_file()
     }
 
-    /// Brings the result that a host has left of its run into this folder, if it has left one and it is not here. Of several readers, one brings
-    /// it, and the others find it.
-    fn fetch(&self, task: &TaskId, ran_by: HostId) -> Result<(), StoreError> {
+    /// Brings the result that a host has left of an attempt into this folder, if it has left one and it is not here. Of several readers,
+    /// one brings it, and the others find it.
+    fn fetch(&self, task: &TaskId, (ran_by, attempt): RunElsewhere) -> Result<(), StoreError> {
         let (Some(shared), shelf) = (&self.shared, shelf(task)) else { return Ok(()) };
         let is_here = || self.is_of_elsewhere(&shelf);
         if is_here() {
@@ -136,6 +154,13 @@ impl Artifacts {
             return Ok(());
         }
         let Some(files) = shared.get(&shelf, ran_by)? else { return Ok(()) };
+        let list = files.iter().find(|(name, _)| name == LIST).map(|(_, bytes)| bytes);
+        let list: Option<List> =
+            list.map(|it| serde_json::from_slice(it)).transpose().map_err(StoreError::damaged)?;
+        // The host had left an earlier attempt's result, and could not leave the one of the last.
+        if list.is_some_and(|it| it.attempt != attempt) {
+            return Ok(());
+        }
         system::make_private_folders(&self.folder).map_err(StoreError::io(&self.folder))?;
         let half = self.folder.join(format!("{UNFINISHED}{}", uuid::Uuid::new_v4().simple()));
         system::make_private_folders(&half).map_err(StoreError::io(&half))?;
@@ -166,15 +191,21 @@ impl Artifacts {
         self.keeping
     }
 
-    /// Keeps the changes of a run. When this returns, they are on the disk.
+    /// Keeps the changes of a task's attempt, in place of those of an earlier one. When this returns, they are on the disk.
     ///
     /// # Errors
     /// An error of the disk; then none of it is kept.
-    pub fn keep(&self, task: &TaskId, harvest: &Changeset, answer: &str) -> Result<(), StoreError> {
+    pub fn keep(
+        &self,
+        (task, attempt): (&TaskId, u32),
+        harvest: &Changeset,
+        answer: &str,
+    ) -> Result<(), StoreError> {
         system::make_private_folders(&self.folder).map_err(StoreError::io(&self.folder))?;
         let half = self.folder.join(format!("{UNFINISHED}{}", uuid::Uuid::new_v4().simple()));
         system::make_private_folders(&half).map_err(StoreError::io(&half))?;
-        let written = self.write(&half, task, harvest, answer).and_then(|()| self.put(&half, task));
+        let written =
+            self.write(&half, (task, attempt), harvest, answer).and_then(|()| self.put(&half, task));
         if written.is_err() {
             // The next start tries again.
             let _left = fs::remove_dir_all(&half);
@@ -182,7 +213,13 @@ impl Artifacts {
         written
     }
 
-    fn write(&self, half: &Path, task: &TaskId, harvest: &Changeset, answer: &str) -> Result<(), StoreError> {
+    fn write(
+        &self,
+        half: &Path,
+        (task, attempt): (&TaskId, u32),
+        harvest: &Changeset,
+        answer: &str,
+    ) -> Result<(), StoreError> {
         for (number, gathered) in (1..).zip(&harvest.collected) {
             for (content, ending) in [(&gathered.base, BASE), (&gathered.bytes, BYTES)] {
                 if let Some(content) = content {
@@ -196,7 +233,7 @@ impl Artifacts {
             incomplete: harvest.incomplete,
             answer: answer.into(),
         };
-        let list = List { task: task.clone(), kept };
+        let list = List { task: task.clone(), attempt, kept };
         write(&half.join(LIST), &serde_json::to_vec(&list).map_err(StoreError::damaged)?)?;
         sync(half)
     }

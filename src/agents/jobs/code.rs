@@ -199,7 +199,7 @@ impl JobRunner {
         kept.artifacts = vec![gathered.artifact.clone()];
         let keep = move || {
             let harvest = Changeset { collected: vec![gathered], ..Changeset::default() };
-            store.keep(&task, &harvest, &ran.answer)
+            store.keep((&task, ran.task.attempt()), &harvest, &ran.answer)
         };
         tokio::task::spawn_blocking(keep).await.map_err(|_| Stop::Over)?.map_err(|err| failed(&err))
     }

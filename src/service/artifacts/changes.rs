@@ -163,11 +163,11 @@ impl Provost {
         if ran.as_ref().is_some_and(|it| it.tried > 0 && it.state.is_finished() && it.changes.is_none()) {
             return Ok(None);
         }
-        let elsewhere = ran.and_then(|it| it.commit_away().map(|_| it.daemon.host));
-        let elsewhere = elsewhere.filter(|host| here.is_none_or(|here| here.host != *host));
+        let elsewhere = ran.and_then(|it| it.commit_away().map(|_| (it.daemon.host, it.attempt())));
+        let elsewhere = elsewhere.filter(|(host, _)| here.is_none_or(|here| here.host != *host));
         let (artifacts, id) = (self.artifacts(), task.clone());
         let find = move || match elsewhere {
-            Some(host) => artifacts.of_elsewhere(&id, host),
+            Some(run) => artifacts.of_elsewhere(&id, run),
             None => artifacts.of(&id),
         };
         let kept = tokio::task::spawn_blocking(find).await;

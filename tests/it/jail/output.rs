@@ -114,7 +114,7 @@ async fn a_running_worker_can_be_followed_from_a_cursor() {
     let task = TaskId::parse("task-1").unwrap();
     let script = "echo one; while [ ! -e go ]; do sleep 0.01; done; echo two >&2";
     let mut running = world.start(world.sh(script)).await.unwrap();
-    board.add(task.clone(), running.output().clone());
+    board.add((task.clone(), 1), running.output().clone());
     let first = board.get(&task).unwrap().follow(0).await;
     assert_eq!((first.chunks[0].bytes.as_slice(), first.next, first.finished), (&b"one\n"[..], 4, false));
     assert!(board.read_from(&task, 4).unwrap().chunks.is_empty());
@@ -142,9 +142,9 @@ async fn who_waits_for_a_run_is_woken_by_its_output_and_by_what_it_says() {
         live.total()
     };
     let runs = async {
-        board.add(TaskId::parse("task-2").unwrap(), LiveOutput::new(100));
+        board.add((TaskId::parse("task-2").unwrap(), 1), LiveOutput::new(100));
         tokio::task::yield_now().await;
-        board.add(task.clone(), live.clone());
+        board.add((task.clone(), 1), live.clone());
         for word in ["one\n", "two\n"] {
             tokio::task::yield_now().await;
             live.push(Stream::Out, word.as_bytes());
@@ -161,12 +161,12 @@ fn the_board_forgets_the_oldest_task_first() {
     let board = OutputBoard::default();
     let task = |n: usize| TaskId::parse(&format!("task-{n}")).unwrap();
     for n in 0..=OUTPUT_TASKS_MAX {
-        board.add(task(n), LiveOutput::new(100));
+        board.add((task(n), 1), LiveOutput::new(100));
     }
     assert!(board.get(&task(0)).is_none() && board.get(&task(1)).is_some());
     // One whose run is over gives way before one that still runs.
     board.retire(&task(7), &board.get(&task(7)).unwrap());
-    board.add(task(OUTPUT_TASKS_MAX + 1), LiveOutput::new(100));
+    board.add((task(OUTPUT_TASKS_MAX + 1), 1), LiveOutput::new(100));
     assert!(board.get(&task(7)).is_none() && board.get(&task(1)).is_some());
 }
 
@@ -179,7 +179,7 @@ fn what_was_said_stays_after_the_end_as_long_as_there_is_room() {
         for _ in 0..OUTPUT_BYTES_MAX / (64 << 10) {
             live.push(Stream::Out, &[b'x'; 64 << 10]);
         }
-        board.add(task(n), live.clone());
+        board.add((task(n), 1), live.clone());
         if n != 1 {
             board.retire(&task(n), &live);
         }

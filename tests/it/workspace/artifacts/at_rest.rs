@@ -42,7 +42,7 @@ fn what_was_kept_is_found_by_its_task_and_by_its_id() {
     let store = Artifacts::at(state.path());
     let (one, other) = (task("../../etc/passwd"), task("exec_1"));
     assert_eq!(store.of(&one).unwrap(), None);
-    store.keep(&one, &harvest(&one), "the answer").unwrap();
+    store.keep((&one, 1), &harvest(&one), "the answer").unwrap();
     let kept = store.of(&one).unwrap().unwrap();
     assert_eq!((kept.artifacts.len(), &*kept.answer), (2, "the answer"));
     assert_eq!(kept.artifacts[0], harvest(&one).collected[0].artifact);
@@ -55,12 +55,12 @@ fn what_was_kept_is_found_by_its_task_and_by_its_id() {
     }
     let names: Vec<_> = fs::read_dir(state.path()).unwrap().map(|it| it.unwrap().file_name()).collect();
     assert_eq!(names, ["artifacts"], "a task's id is no path");
-    store.keep(&one, &Changeset::default(), "again").unwrap();
+    store.keep((&one, 1), &Changeset::default(), "again").unwrap();
     assert_eq!(store.of(&one).unwrap().unwrap().artifacts, [], "the last one counts");
     assert_eq!(store.base_of(&kept.artifacts[0].id).unwrap(), None);
     // What an attempt here has left is not the result of the one that another host has made afterwards.
-    store.keep(&one, &harvest(&one), "an attempt's").unwrap();
-    assert_eq!(store.of_elsewhere(&one, HostId::of(7)).unwrap(), None);
+    store.keep((&one, 1), &harvest(&one), "an attempt's").unwrap();
+    assert_eq!(store.of_elsewhere(&one, (HostId::of(7), 1)).unwrap(), None);
 }
 
 #[test]
@@ -69,14 +69,14 @@ fn what_is_old_or_was_not_finished_goes() {
     let store = Artifacts::at(state.path());
     let (old, new) = (task("old"), task("new"));
     let folder = state.path().join("artifacts");
-    store.keep(&old, &harvest(&old), "").unwrap();
+    store.keep((&old, 1), &harvest(&old), "").unwrap();
     store.remove_old();
     // Eight days pass.
     let ages = state.path().join("artifacts.ages");
     let mut seen: serde_json::Value = serde_json::from_slice(&fs::read(&ages).unwrap()).unwrap();
     seen["passed"] = (seen["passed"].as_u64().unwrap() + 8 * 24 * 60 * 60).into();
     fs::write(&ages, seen.to_string()).unwrap();
-    store.keep(&new, &harvest(&new), "").unwrap();
+    store.keep((&new, 1), &harvest(&new), "").unwrap();
     // What the files themselves say of their time is the system's clock, which can be set.
     let list = File::options().write(true).open(folder.join(shelf(&new)).join("kept.json")).unwrap();
     list.set_modified(SystemTime::now() - Duration::from_secs(80 * 24 * 60 * 60)).unwrap();
@@ -94,7 +94,7 @@ fn what_is_damaged_is_an_error_and_not_nothing() {
     let state = tempfile::tempdir().unwrap();
     let store = Artifacts::at(state.path());
     let one = task("one");
-    store.keep(&one, &harvest(&one), "").unwrap();
+    store.keep((&one, 1), &harvest(&one), "").unwrap();
     let list = state.path().join("artifacts").join(shelf(&one)).join("kept.json");
     let text = fs::read(&list).unwrap();
     fs::write(&list, &text[..text.len() / 2]).unwrap();

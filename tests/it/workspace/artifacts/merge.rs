@@ -99,7 +99,7 @@ impl World {
             Arc::new(WorkTrees::new(dir.path(), &dir.path().join(".trees"))),
         );
         let artifacts = Artifacts::at(&state);
-        artifacts.keep(&task(), &harvest(base), "").unwrap();
+        artifacts.keep((&task(), 1), &harvest(base), "").unwrap();
         let configured =
             Configured { profiles: Arc::default(), artifacts, room: Default::default(), merges: no_merges() };
         let outputs = OutputBoard::default();
