@@ -586,6 +586,9 @@ pub const INDEX_SETTLE_STEP: usize = 64;
 /// The size of a `.scip` index that is read, in bytes; it is held in memory meanwhile.
 pub const SCIP_BYTES_MAX: usize = 64 << 20;
 
+/// `.scip` indexes that are read: more than there are languages.
+pub const SCIP_FILES_MAX: usize = 16;
+
 /// The largest body of a request of Provost's client that carries contents of files, in bytes. A commit with more
 /// is sent in pieces.
 pub const OWN_FILES_BYTES_MAX: usize = 24 << 20;

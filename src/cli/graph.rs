@@ -73,14 +73,18 @@ fn tell(here: &RepoContext, calls: &wire::Calls, none: &str) -> Result<u8, CliEr
         return Ok(DONE);
     }
     for symbol in &calls.symbols {
-        let mark = if calls.guessed.contains(symbol) { "  (guess)" } else { "" };
+        let mark = match (calls.guessed.contains(symbol), calls.indexed.contains(symbol)) {
+            (true, _) => "  (guess)",
+            (_, true) => "  (index)",
+            _ => "",
+        };
         out::line(format!("{}{mark}", out::plain(symbol)))?;
     }
     if calls.symbols.is_empty() {
         out::note(none);
     }
     if let Some(tool) = &calls.scip {
-        out::note(format!("note: index.scip was used, too ({})", out::one_line(tool, 60)));
+        out::note(format!("note: a .scip index was used, too ({})", out::one_line(tool, 60)));
     }
     calls.missing.iter().for_each(|why| out::note(format!("note: incomplete: {}", out::one_line(why, 400))));
     Ok(DONE)
@@ -110,7 +114,7 @@ fn status(here: &RepoContext) -> Result<u8, CliError> {
             "{} calls in {} files, by {made_by}; {} changed since",
             scip.edges, scip.files, scip.outdated
         );
-        rows.push(row("index.scip", text));
+        rows.push(row("index", text));
     }
     rows.push(row("complete", if graph.complete { "yes" } else { "no" }.into()));
     rows.extend(graph.missing.iter().map(|why| row("missing", out::one_line(why, 400))));

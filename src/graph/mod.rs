@@ -18,6 +18,7 @@ mod outline;
 mod queries;
 mod resolve;
 mod scip;
+mod told;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -32,6 +33,7 @@ use provost_base::limits::{GRAPH_BYTES_MAX, GRAPH_FILES_MAX};
 pub use queries::{LookupResult, Size};
 use resolve::{Resolved, Resolver};
 pub use scip::{Document, Index as ScipIndex, NoIndex, Occurrence, Unit, read as read_scip};
+pub use told::{ImportedEdge, Told};
 
 /// The call graph of a repository.
 #[derive(Default, Debug)]
@@ -48,14 +50,10 @@ pub struct Graph {
     unlinked: BTreeSet<u32>,
     unresolved: BTreeSet<u32>,
     /// Edges from other sources, by the file of the calling symbol.
-    told: BTreeMap<RepoPath, Vec<ImportedEdge>>,
+    told: BTreeMap<RepoPath, Told>,
     edges: usize,
     bytes: usize,
 }
-
-/// An edge from another source: the path of the calling symbol, and the file and path
-/// of the called one.
-pub type ImportedEdge = (Box<str>, RepoPath, Box<str>);
 
 /// Files by number and by path.
 #[derive(Default, Debug)]
@@ -323,11 +321,10 @@ impl Graph {
         }
     }
 
-    /// Takes in edges from one file that were found out by other means: symbols, and the files and symbols
-    /// that they call. `None` forgets them.
-    pub fn tell(&mut self, path: &RepoPath, edges: Option<Vec<ImportedEdge>>) {
-        let before = match edges {
-            Some(edges) => self.told.insert(path.clone(), edges),
+    /// Takes in the facts of another source about the calls in one file. `None` forgets them.
+    pub fn tell(&mut self, path: &RepoPath, told: Option<Told>) {
+        let before = match told {
+            Some(told) => self.told.insert(path.clone(), told),
             None => self.told.remove(path),
         };
         if before.as_ref() != self.told.get(path) {
@@ -468,38 +465,6 @@ impl Graph {
         self.let_go(number, &gone);
         for dep in deps {
             self.dependants.entry(dep).or_default().insert(number);
-        }
-    }
-
-    /// Edges that were found out by other means go before guesses, and before calls without a known target.
-    fn add_told(&self, number: u32, told: &[ImportedEdge], edges: &mut Vec<Edge>, deps: &mut Vec<u32>) {
-        let Some(outline) = self.files.outline(number) else { return };
-        for (caller, path, callee) in told {
-            let Some(caller) = outline.node(caller) else { continue };
-            let Some(file) = self.files.at(path.as_str()) else { continue };
-            let Some(there) = self.files.outline(file) else { continue };
-            if let Err(at) = deps.binary_search(&file)
-                && file != number
-            {
-                deps.insert(at, file);
-            }
-            let Some(node) = there.node(callee) else { continue };
-            let name = there.word(there.nodes[node as usize].name);
-            edges.retain(|edge| {
-                let same_name = match edge.target {
-                    Target::Unknown(word) => outline.word(word) == name,
-                    Target::Symbol { file, node } => self
-                        .files
-                        .outline(file)
-                        .is_some_and(|it| it.word(it.nodes[node as usize].name) == name),
-                };
-                let weaker = edge.found == FoundBy::Guess || matches!(edge.target, Target::Unknown(_));
-                !(edge.caller == caller && weaker && same_name)
-            });
-            let target = Target::Symbol { file, node };
-            if !edges.iter().any(|edge| (edge.caller, edge.target) == (caller, target)) {
-                edges.push(Edge { caller, target, found: FoundBy::Index });
-            }
         }
     }
 }

@@ -6,11 +6,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-use super::Index;
 use super::indexed_files::IndexedFiles;
-use super::read::Stamp;
 use super::walk::{Depth, Listing, Walk};
 use super::watch::{IndexChanges, Watch};
+use super::{Index, scip};
 use provost_base::RepoPath;
 use provost_base::limits::{
     INDEX_ALONE_MAX, INDEX_LOOK_EVERY_MS, INDEX_SETTLE_STEP, WATCH_QUIET_MS, WATCH_WAIT_MS_MAX,
@@ -35,13 +34,13 @@ pub(super) struct Keeper {
     watcher: FolderWatcher,
     files_max: usize,
     watch: Option<Watch>,
-    /// The stamp of the last `.scip` index.
-    scip: Option<Stamp>,
+    /// The `.scip` indexes that were taken in last.
+    scip: scip::Seen,
 }
 
 impl Keeper {
     pub(super) fn new(index: Index, root: PathBuf, watcher: FolderWatcher, files_max: usize) -> Self {
-        Self { index, root, watcher, files_max, watch: None, scip: None }
+        Self { index, root, watcher, files_max, watch: None, scip: scip::Seen::new() }
     }
 
     /// Reads until the index is stopped.
@@ -171,7 +170,7 @@ impl Keeper {
         let missing = found.missing;
         self.index.progress(|it| {
             if all && folder.is_root() {
-                it.missing.retain(|why| why.starts_with(super::scip::NAME));
+                it.missing.retain(|why| why.starts_with(scip::COMPLAINS));
             }
             let missing = missing.map(str::to_owned).filter(|why| !it.missing.contains(why));
             it.missing.extend(missing);

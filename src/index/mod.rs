@@ -73,10 +73,10 @@ struct Progress {
     scip: Option<Scip>,
 }
 
-/// A `.scip` index that is in use.
-#[derive(Clone, PartialEq, Eq, Debug)]
+/// The `.scip` indexes that are in use.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Scip {
-    /// The program that made the index, and its version.
+    /// The programs that made them, and their versions.
     pub tool: String,
     /// The number of files for which the index is used.
     pub files: usize,

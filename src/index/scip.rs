@@ -1,8 +1,8 @@
-//! An `index.scip` at the root: a compiler's findings take precedence over guesses by name.
+//! The `.scip` files at the root: a compiler's findings take precedence over our own.
 //!
-//! It names the places where symbols are defined and used, by line and column. Both are mapped to symbols and calls of our own
-//! readings, so that an edge has the same ends from either source. It counts for files that have not been written
-//! since.
+//! They name the places where symbols are defined and used, by line and column. Both are mapped to symbols and calls of our own
+//! readings, so that an edge has the same ends from either source. They count for files that have not been written since, and in which
+//! the names stand where the index says. A language's indexer writes one file, so there may be several.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -11,12 +11,14 @@ use std::sync::atomic::Ordering;
 use super::read::{Content, Stamp, content, stamp};
 use super::{Index, Scip};
 use provost_base::RepoPath;
-use provost_base::limits::{SCIP_BYTES_MAX, SOURCE_BYTES_MAX};
-use provost_graph::{Document, ImportedEdge, Occurrence, ScipIndex, Unit, read_scip};
+use provost_base::limits::{SCIP_BYTES_MAX, SCIP_FILES_MAX, SOURCE_BYTES_MAX};
+use provost_graph::{Document, Occurrence, ScipIndex, Told, Unit, read_scip};
 use provost_syntax::{ParseDeadline, Reading, language_of};
 
-/// The name of the file at the root.
-pub(super) const NAME: &str = "index.scip";
+/// The ending of the files' names.
+const ENDING: &str = ".scip";
+/// The beginning of what is said about a file that cannot be used.
+pub(super) const COMPLAINS: &str = "the index ";
 
 /// The places of definitions, by the symbols' names in the index.
 type Definitions<'a> = BTreeMap<&'a str, (RepoPath, Box<str>)>;
@@ -31,41 +33,64 @@ struct Believed<'a> {
     lines: Vec<usize>,
 }
 
+/// The files at the root when they were last taken in, with their stamps.
+pub(super) type Seen = BTreeMap<RepoPath, Stamp>;
+
 impl Index {
-    /// Takes the index in, if it has changed since the last time. Parts that cannot be used are named.
-    pub(super) fn look_at_scip(&self, seen: &mut Option<Stamp>) {
-        let Ok(path) = RepoPath::parse(NAME) else { return };
-        let found = stamp(&self.0.root, &path).ok().flatten();
+    /// Takes the indexes in, if one of them has changed since the last time. Parts that cannot be used are named.
+    pub(super) fn look_at_scip(&self, seen: &mut Seen) {
+        let mut found: Seen = self.named_scip().into_iter().collect();
         if found == *seen {
             return;
         }
-        *seen = found;
         self.graph(provost_graph::Graph::forget_told);
         self.progress(|it| {
             it.scip = None;
-            it.missing.retain(|why| !why.starts_with(NAME));
+            it.missing.retain(|why| !why.starts_with(COMPLAINS));
         });
-        if found.is_none() {
-            return;
+        while found.len() > SCIP_FILES_MAX {
+            let left_out = found.pop_last().map(|(path, _)| path);
+            self.complain(left_out.as_ref(), &format!("there are more than {SCIP_FILES_MAX}"));
         }
-        let complaint = match content(&self.0.root, &path, SCIP_BYTES_MAX) {
-            Ok(Content::Bytes(bytes, stamp)) => match read_scip(&bytes) {
-                Ok(index) => return self.believe(&index, stamp),
-                Err(err) => err.to_string(),
-            },
-            Ok(Content::TooLarge(_)) => format!("it is larger than {} MiB", SCIP_BYTES_MAX >> 20),
-            Ok(Content::Nothing) => return,
-            Err(err) => err.to_string(),
-        };
-        tracing::warn!("{NAME} is not used: {complaint}");
-        self.progress(|it| it.missing.push(format!("{NAME} is not used: {complaint}")));
+        for path in found.keys() {
+            match content(&self.0.root, path, SCIP_BYTES_MAX) {
+                Ok(Content::Bytes(bytes, made)) => match read_scip(&bytes) {
+                    Ok(index) => self.believe(&index, path, made),
+                    Err(err) => self.complain(Some(path), &err.to_string()),
+                },
+                Ok(Content::TooLarge(_)) => {
+                    self.complain(Some(path), &format!("it is larger than {} MiB", SCIP_BYTES_MAX >> 20));
+                }
+                Ok(Content::Nothing) => {}
+                Err(err) => self.complain(Some(path), &err.to_string()),
+            }
+        }
+        *seen = found;
     }
 
-    fn believe(&self, index: &ScipIndex<'_>, made: Stamp) {
-        let (mut definitions, mut current) = (Definitions::new(), Vec::new());
+    /// Returns the indexes at the root, with their stamps.
+    fn named_scip(&self) -> Vec<(RepoPath, Stamp)> {
+        let entries = self.0.root.entries().into_iter().flatten().flatten();
+        let named =
+            entries.filter_map(|it| it.file_name().into_string().ok()).filter(|it| it.ends_with(ENDING));
+        let paths = named.filter_map(|it| RepoPath::parse(&it).ok());
+        paths.filter_map(|path| Some((path.clone(), stamp(&self.0.root, &path).ok()??))).collect()
+    }
+
+    fn complain(&self, path: Option<&RepoPath>, why: &str) {
+        let name = path.map_or(ENDING, |it| it.as_str());
+        let text = format!("{COMPLAINS}{name} is not used: {why}");
+        tracing::warn!("{text}");
+        self.progress(|it| it.missing.push(text));
+    }
+
+    fn believe(&self, index: &ScipIndex<'_>, name: &RepoPath, made: Stamp) {
+        let (mut definitions, mut defined, mut current) = (Definitions::new(), BTreeSet::new(), Vec::new());
         for document in &index.documents {
+            let defines = document.occurrences.iter().filter(|it| it.defines);
+            defined.extend(defines.clone().map(|it| it.symbol));
             let Some(file) = self.believed(document, made) else { continue };
-            for it in document.occurrences.iter().filter(|it| it.defines) {
+            for it in defines {
                 if let Some(symbol) = file.defined(it) {
                     definitions.entry(it.symbol).or_insert((file.path.clone(), symbol));
                 }
@@ -76,18 +101,24 @@ impl Index {
         let (mut edges, mut files) = (0, 0);
         for document in &current {
             let Some(file) = self.believed(document, made) else { continue };
-            let told = file.calls(&definitions);
-            edges += told.len();
+            let told = file.calls(&definitions, &defined);
+            edges += told.edges.len();
             files += 1;
             self.graph(|graph| graph.tell(&file.path, Some(told)));
         }
         let outdated = index.documents.len() - files;
         let tool = if index.tool.is_empty() { "an unnamed program".to_owned() } else { index.tool.clone() };
-        tracing::info!(tool, files, outdated, edges, "{NAME} is used");
-        self.progress(|it| it.scip = Some(Scip { tool, files, outdated, edges }));
+        tracing::info!(tool, files, outdated, edges, "{name} is used");
+        self.progress(|it| {
+            let scip = it.scip.get_or_insert_with(Scip::default);
+            let separator = if scip.tool.is_empty() { "" } else { ", " };
+            scip.tool = format!("{}{separator}{tool}", scip.tool);
+            (scip.files, scip.outdated, scip.edges) =
+                (scip.files + files, scip.outdated + outdated, scip.edges + edges);
+        });
     }
 
-    /// Returns a file that the index has and that was not written since.
+    /// Returns a file that the index has, that was not written since, and in which the names stand where the index says.
     fn believed<'a>(&self, document: &'a Document<'a>, made: Stamp) -> Option<Believed<'a>> {
         if self.0.bell.stop.load(Ordering::Relaxed) {
             return None;
@@ -102,7 +133,8 @@ impl Index {
                 let reading = self.0.cache.read(language, &bytes, &ParseDeadline::endless());
                 let lines =
                     [0].into_iter().chain(memchr::memchr_iter(b'\n', &bytes).map(|at| at + 1)).collect();
-                Some(Believed { path, bytes, reading, document, lines })
+                let file = Believed { path, bytes, reading, document, lines };
+                file.is_as_indexed().then_some(file)
             }
             _ => None,
         }
@@ -110,6 +142,18 @@ impl Index {
 }
 
 impl Believed<'_> {
+    /// Checks whether names stand at the places of the index: the time of a file can be set. Some symbols have another name in an index
+    /// than in the text, as constructors and whole modules, so most must agree.
+    fn is_as_indexed(&self) -> bool {
+        let places = self.document.occurrences.iter().filter(|it| it.end.is_some_and(|end| end > it.start));
+        let (mut agree, mut all) = (0_usize, 0_usize);
+        for it in places {
+            all += 1;
+            agree += usize::from(self.text(it).is_some_and(|(_, name)| it.symbol.contains(name)));
+        }
+        agree * 2 >= all
+    }
+
     /// Returns the offset of a name, and the name.
     fn text(&self, it: &Occurrence<'_>) -> Option<(u32, &str)> {
         let start_of_line = *self.lines.get(usize::try_from(it.line).ok()?)?;
@@ -129,29 +173,54 @@ impl Believed<'_> {
         found.map(|symbol| symbol.path.clone())
     }
 
-    /// Returns the calls of symbols with known definitions.
-    fn calls(&self, definitions: &Definitions<'_>) -> Vec<ImportedEdge> {
-        let mut calls: BTreeMap<&str, Vec<(u32, u32)>> = BTreeMap::new();
+    /// Returns the calls of symbols with known definitions, and the names of which the index tells every call. `defined` are all symbols
+    /// that the index defines; the others are outside of the repository.
+    fn calls(&self, definitions: &Definitions<'_>, defined: &BTreeSet<&str>) -> Told {
+        let mut calls: BTreeMap<&str, Vec<Place>> = BTreeMap::new();
         for call in &self.reading.calls {
             let Some(caller) = call.caller else { continue };
-            calls.entry(&*call.callee.name).or_default().push((call.at, caller));
+            let place = Place { at: call.at, caller, is_told: false };
+            calls.entry(&*call.callee.name).or_default().push(place);
         }
-        calls.values_mut().for_each(|places| places.sort_unstable());
-        let mut told = BTreeSet::new();
+        calls.values_mut().for_each(|places| places.sort_unstable_by_key(|it| it.at));
+        let mut edges = BTreeSet::new();
         for it in self.document.occurrences.iter().filter(|it| !it.defines) {
-            let Some((path, symbol)) = definitions.get(it.symbol) else { continue };
             let Some((at, name)) = self.text(it) else { continue };
-            let Some(places) = calls.get(name) else { continue };
+            let Some(places) = calls.get_mut(name) else { continue };
             // The name of a call stands at or behind the call's beginning.
-            let before = places.partition_point(|(begin, _)| *begin <= at);
-            let Some((_, caller)) = before.checked_sub(1).map(|last| places[last]) else { continue };
-            let caller = &self.reading.symbols[caller as usize];
-            if caller.range.contains(&at) {
-                told.insert((caller.path.clone(), path.clone(), symbol.clone()));
+            let before = places.partition_point(|place| place.at <= at);
+            let Some(place) = before.checked_sub(1).map(|last| &mut places[last]) else { continue };
+            let caller = &self.reading.symbols[place.caller as usize];
+            if !caller.range.contains(&at) {
+                continue;
+            }
+            let found = definitions.get(it.symbol);
+            // A symbol in a file that has changed since is somewhere in the repository.
+            place.is_told |= found.is_some() || !defined.contains(it.symbol);
+            if let Some((path, symbol)) = found {
+                edges.insert((caller.path.clone(), path.clone(), symbol.clone()));
             }
         }
-        told.into_iter().collect()
+        let mut settled: BTreeMap<(u32, &str), bool> = BTreeMap::new();
+        for (name, places) in &calls {
+            for place in places {
+                *settled.entry((place.caller, name)).or_insert(true) &= place.is_told;
+            }
+        }
+        let settled = settled.into_iter().filter(|(_, is_settled)| *is_settled);
+        let path = |caller: u32| self.reading.symbols[caller as usize].path.clone();
+        let settled = settled.map(|((caller, name), _)| (path(caller), name.into())).collect();
+        Told { edges: edges.into_iter().collect(), settled }
     }
+}
+
+/// A call in a file.
+struct Place {
+    at: u32,
+    /// The number of the calling symbol in the reading.
+    caller: u32,
+    /// Whether the index tells what is called here.
+    is_told: bool,
 }
 
 /// Returns the byte offset of a column.

@@ -51,6 +51,8 @@ pub struct Calls {
     pub symbols: Vec<SymbolPath>,
     /// The symbols among them that were matched by name alone.
     pub guessed: Vec<SymbolPath>,
+    /// The symbols among them that a `.scip` index alone tells of.
+    pub indexed: Vec<SymbolPath>,
     /// How complete the index is now.
     pub state: State,
 }
@@ -180,16 +182,20 @@ fn calls(index: &Index, symbol: &str, way: CallDirection) -> Result<Calls, Graph
             CallDirection::Callees => index.callees_found(one),
         });
     }
-    let is_sure = |(symbol, by): &(SymbolPath, FoundBy)| (*by != FoundBy::Guess).then(|| symbol.clone());
-    let sure: BTreeSet<SymbolPath> = found.iter().filter_map(is_sure).collect();
+    let mut surest: BTreeMap<SymbolPath, FoundBy> = BTreeMap::new();
+    for (symbol, by) in &found {
+        let known = surest.entry(symbol.clone()).or_insert(*by);
+        *known = (*known).min(*by);
+    }
     let mut symbols: Vec<SymbolPath> = found.into_iter().map(|(symbol, _)| symbol).collect();
     if of.len() > 1 {
         let mut seen = BTreeSet::new();
         symbols.retain(|it| seen.insert(it.clone()));
     }
     symbols.truncate(CALLERS_MAX);
-    let guessed = symbols.iter().filter(|it| !sure.contains(*it)).cloned().collect();
-    Ok(Calls { of, symbols, guessed, state: index.state() })
+    let found_by = |by: FoundBy| symbols.iter().filter(|it| surest.get(*it) == Some(&by)).cloned().collect();
+    let (guessed, indexed) = (found_by(FoundBy::Guess), found_by(FoundBy::Index));
+    Ok(Calls { of, symbols, guessed, indexed, state: index.state() })
 }
 
 fn meant(index: &Index, symbol: &str) -> Result<Vec<SymbolPath>, GraphError> {

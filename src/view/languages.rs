@@ -10,7 +10,7 @@ pub struct Languages {
     pub languages: Vec<LanguageRow>,
     /// How files of any other language are treated.
     pub others: &'static str,
-    /// When the calls of `index.scip` go before these findings.
+    /// When a `.scip` index goes before these findings.
     pub index: &'static str,
 }
 
@@ -46,6 +46,7 @@ pub fn languages() -> Languages {
         others: "Any other file is held as a whole: an edit of it takes the whole file, and a lock on a name in it is taken as it is \
                  written. The same is true of a file that is too large, does not parse where it is changed, or was written by a \
                  program.",
-        index: "Where a file is as it was when index.scip was made, the calls that the index tells of go before guesses.",
+        index: "Where a file is as it was when a .scip index at the root was made, the index goes before all of this: before guesses, and before \
+                what the rules find where it knows every call of a name.",
     }
 }

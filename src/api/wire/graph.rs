@@ -20,11 +20,14 @@ pub struct Calls {
     /// The guesses among them: matched by name alone, or one of several candidates.
     #[serde(default)]
     pub guessed: Vec<String>,
+    /// Those among them of which a `.scip` index alone tells.
+    #[serde(default)]
+    pub indexed: Vec<String>,
     /// Whether all files have been read.
     pub complete: bool,
     /// The reasons why not, a sentence for each; empty when `complete`.
     pub missing: Vec<String>,
-    /// The `.scip` index that was used, too.
+    /// The programs that have made the `.scip` indexes in use.
     pub scip: Option<String>,
 }
 
@@ -50,7 +53,7 @@ pub struct Graph {
     pub watching: bool,
     /// The duration of the first reading, in milliseconds.
     pub took_ms: Option<u64>,
-    /// The `.scip` index that is used.
+    /// The `.scip` indexes that are used.
     pub scip: Option<Scip>,
 }
 

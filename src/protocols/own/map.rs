@@ -544,6 +544,7 @@ pub(super) fn calls(it: &Calls) -> wire::Calls {
         of: names(&it.of),
         symbols: names(&it.symbols),
         guessed: names(&it.guessed),
+        indexed: names(&it.indexed),
         complete: it.state.complete,
         missing: it.state.missing.clone(),
         scip: it.state.scip.as_ref().map(|it| it.tool.clone()),

@@ -1,6 +1,8 @@
 //! The index of a real repository: what is read and what never is, how changes are heard of, and questions
 //! about it.
 
+mod scip_indexes;
+
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
@@ -263,59 +265,6 @@ fn too_many_files_are_left_out_and_that_is_said() {
     let state = read.index.state();
     assert_eq!((state.size.files, state.complete), (10, false));
     assert!(state.missing.iter().any(|why| why.contains("more source files")), "{state:?}");
-}
-
-// A `.scip` index.
-
-/// A field of Protocol Buffers with bytes in it.
-fn field(number: u8, content: &[u8]) -> Vec<u8> {
-    let mut bytes = vec![number << 3 | 2];
-    let mut len = content.len();
-    while len >= 0x80 {
-        bytes.push(u8::try_from(len & 0x7f).unwrap() | 0x80);
-        len >>= 7;
-    }
-    bytes.push(u8::try_from(len).unwrap());
-    [bytes, content.to_vec()].concat()
-}
-
-fn occurrence(line: u8, from: u8, to: u8, symbol: &str, defines: bool) -> Vec<u8> {
-    let roles = if defines { vec![3 << 3, 1] } else { vec![] };
-    field(2, &[field(1, &[line, from, to]), field(2, symbol.as_bytes()), roles].concat())
-}
-
-fn document(path: &str, occurrences: &[Vec<u8>]) -> Vec<u8> {
-    field(2, &[field(1, path.as_bytes()), occurrences.concat()].concat())
-}
-
-#[test]
-fn a_scip_index_finds_what_names_do_not_tell_as_long_as_files_are_older() {
-    let session = ("s.ts", "export class Session { renew() {} }\nclass Other { renew() {} }\n");
-    let uses = ("u.ts", "const \u{e9} = 1; function f(x) { x.renew(); }\nfunction g(x) { x.renew(); }\n");
-    let scip = |root: &Path| {
-        let tool = field(1, &field(2, &[field(1, b"scip-test"), field(2, b"1.0")].concat()));
-        let defined = document("s.ts", &[occurrence(0, 23, 28, "s Session#renew().", true)]);
-        // Columns are counted as JavaScript does.
-        let used = document("u.ts", &[occurrence(0, 31, 36, "s Session#renew().", false)]);
-        fs::write(root.join("index.scip"), [tool, defined, used].concat()).unwrap();
-    };
-    let mut read = Read::with(&[session, uses], ON, scip);
-    assert_eq!(read.callers("s.ts:Session.renew"), ["u.ts:f"]);
-    assert_eq!(read.callees("u.ts:f"), ["s.ts:Session.renew"]);
-    assert_eq!(read.callees("u.ts:g"), ["?:renew"], "of which the index says nothing");
-    let scip = read.index.state().scip.unwrap();
-    assert_eq!((&*scip.tool, scip.files, scip.outdated, scip.edges), ("scip-test 1.0", 2, 0, 1));
-
-    read.put("u.ts", "\nfunction f(x) { x.renew(); }\n");
-    read.hears_of("u.ts");
-    assert_eq!(read.callees("u.ts:f"), ["?:renew"], "the index is older");
-    assert_eq!(read.index.state().scip.unwrap().outdated, 1);
-
-    fs::write(read.dir.path().join("index.scip"), b"\x12\xff\xff").unwrap();
-    let complains = || read.index.state().missing.iter().any(|why| why.contains("cut off"));
-    eventually("a broken index is named", complains);
-    fs::remove_file(read.dir.path().join("index.scip")).unwrap();
-    eventually("it is forgotten", || read.index.state().complete);
 }
 
 // The daemon.

@@ -1,0 +1,271 @@
+//! The `.scip` indexes of compilers: what they add, what they replace, and when they do not count.
+
+use std::fs::{self, File};
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+use super::{ON, Read};
+use crate::support::eventually;
+
+/// A field of Protocol Buffers with bytes in it.
+fn field(number: u8, content: &[u8]) -> Vec<u8> {
+    let mut bytes = vec![number << 3 | 2];
+    let mut len = content.len();
+    while len >= 0x80 {
+        bytes.push(u8::try_from(len & 0x7f).unwrap() | 0x80);
+        len >>= 7;
+    }
+    bytes.push(u8::try_from(len).unwrap());
+    [bytes, content.to_vec()].concat()
+}
+
+fn occurrence(line: u8, from: u8, to: u8, symbol: &str, defines: bool) -> Vec<u8> {
+    let roles = if defines { vec![3 << 3, 1] } else { vec![] };
+    field(2, &[field(1, &[line, from, to]), field(2, symbol.as_bytes()), roles].concat())
+}
+
+fn document(path: &str, occurrences: &[Vec<u8>]) -> Vec<u8> {
+    field(2, &[field(1, path.as_bytes()), occurrences.concat()].concat())
+}
+
+#[test]
+fn a_scip_index_finds_what_names_do_not_tell_as_long_as_files_are_older() {
+    let session = ("s.ts", "export class Session { renew() {} }\nclass Other { renew() {} }\n");
+    let uses = ("u.ts", "const \u{e9} = 1; function f(x) { x.renew(); }\nfunction g(x) { x.renew(); }\n");
+    let scip = |root: &Path| {
+        let tool = field(1, &field(2, &[field(1, b"scip-test"), field(2, b"1.0")].concat()));
+        let defined = document("s.ts", &[occurrence(0, 23, 28, "s Session#renew().", true)]);
+        // Columns are counted as JavaScript does.
+        let used = document("u.ts", &[occurrence(0, 31, 36, "s Session#renew().", false)]);
+        fs::write(root.join("index.scip"), [tool, defined, used].concat()).unwrap();
+    };
+    let mut read = Read::with(&[session, uses], ON, scip);
+    assert_eq!(read.callers("s.ts:Session.renew"), ["u.ts:f"]);
+    assert_eq!(read.callees("u.ts:f"), ["s.ts:Session.renew"]);
+    assert_eq!(read.callees("u.ts:g"), ["?:renew"], "of which the index says nothing");
+    let scip = read.index.state().scip.unwrap();
+    assert_eq!((&*scip.tool, scip.files, scip.outdated, scip.edges), ("scip-test 1.0", 2, 0, 1));
+
+    read.put("u.ts", "\nfunction f(x) { x.renew(); }\n");
+    read.hears_of("u.ts");
+    assert_eq!(read.callees("u.ts:f"), ["?:renew"], "the index is older");
+    assert_eq!(read.index.state().scip.unwrap().outdated, 1);
+
+    fs::write(read.dir.path().join("index.scip"), b"\x12\xff\xff").unwrap();
+    let complains = || read.index.state().missing.iter().any(|why| why.contains("cut off"));
+    eventually("a broken index is named", complains);
+    fs::remove_file(read.dir.path().join("index.scip")).unwrap();
+    eventually("it is forgotten", || read.index.state().complete);
+}
+
+/// A symbol's name in a text: its last occurrence in the line that begins with some text.
+fn at(text: &str, line: &str, name: &str, symbol: &str, defines: bool) -> Vec<u8> {
+    let (number, found) =
+        (0_u8..).zip(text.lines()).find(|(_, it)| it.starts_with(line)).expect("the line is there");
+    let from = u8::try_from(found.rfind(name).expect("the name is there")).unwrap();
+    occurrence(number, from, from + u8::try_from(name.len()).unwrap(), symbol, defines)
+}
+
+fn tool(name: &str) -> Vec<u8> {
+    field(1, &field(2, &[field(1, name.as_bytes()), field(2, b"1")].concat()))
+}
+
+/// For each language: the file that defines the method, the line of that, the method, and a file whose function `f` calls it on a
+/// value of unknown type; and the function.
+const IN_EACH: [(&str, &str, &str, &str, &str, &str, &str); 13] = [
+    (
+        "s.ts",
+        "export class S { renew() {} }",
+        "export",
+        "renew",
+        "u.ts",
+        "export function f(x) { x.renew(); }",
+        "f",
+    ),
+    (
+        "s.js",
+        "export class S { renew() {} }",
+        "export",
+        "renew",
+        "u.js",
+        "export function f(x) { x.renew(); }",
+        "f",
+    ),
+    ("s.py", "class S:\n    def renew(self): pass", "    def", "renew", "u.py", "def f(x): x.renew()", "f"),
+    (
+        "s.rs",
+        "impl S { pub fn renew(&self) {} }",
+        "impl",
+        "renew",
+        "u.rs",
+        "fn f(x: ext::X) { x.renew(); }",
+        "f",
+    ),
+    (
+        "s.go",
+        "package s\nfunc (s S) Renew() {}",
+        "func",
+        "Renew",
+        "u.go",
+        "package s\nfunc f(x ext.X) { x.Renew() }",
+        "f",
+    ),
+    (
+        "S.java",
+        "class S { void renew() {} }",
+        "class",
+        "renew",
+        "U.java",
+        "class U { void f(Ext x) { x.renew(); } }",
+        "U.f",
+    ),
+    (
+        "S.cs",
+        "class S { void Renew() {} }",
+        "class",
+        "Renew",
+        "U.cs",
+        "class U { void f(Ext x) { x.Renew(); } }",
+        "U.f",
+    ),
+    ("S.kt", "class S { fun renew() {} }", "class", "renew", "U.kt", "fun f(x: Ext) { x.renew() }", "f"),
+    (
+        "S.swift",
+        "class S { func renew() {} }",
+        "class",
+        "renew",
+        "U.swift",
+        "func f(x: Ext) { x.renew() }",
+        "f",
+    ),
+    ("s.c", "void renew(void) {}", "void", "renew", "u.c", "void f(struct ext *x) { x->renew(); }", "f"),
+    (
+        "s.cpp",
+        "struct S { void renew() {} };",
+        "struct",
+        "renew",
+        "u.cpp",
+        "void f(Ext x) { x.renew(); }",
+        "f",
+    ),
+    ("s.rb", "class S\n  def renew; end\nend", "  def", "renew", "u.rb", "def f(x)\n  x.renew()\nend", "f"),
+    (
+        "s.php",
+        "<?php\nclass S { function renew() {} }",
+        "class",
+        "renew",
+        "u.php",
+        "<?php\nfunction f(Ext $x) { $x->renew(); }",
+        "f",
+    ),
+];
+
+#[test]
+fn an_index_tells_what_is_called_in_each_language() {
+    for (defining, definition, begins, name, using, uses, caller) in IN_EACH {
+        let other = format!("other/{defining}");
+        let index = |root: &Path| {
+            let defined =
+                document(defining, &[at(definition, begins, name, &format!("s S#{name}()."), true)]);
+            let line = uses.lines().find(|it| it.contains(name)).expect("it is called");
+            let used = document(using, &[at(uses, line, name, &format!("s S#{name}()."), false)]);
+            fs::write(root.join("index.scip"), [tool("test"), defined, used].concat()).unwrap();
+        };
+        let read = Read::with(&[(defining, definition), (&other, definition), (using, uses)], ON, index);
+        let called = if defining == "s.c" { name.to_owned() } else { format!("S.{name}") };
+        assert_eq!(read.callees(&format!("{using}:{caller}")), [format!("{defining}:{called}")], "{using}");
+        let callers = read.callers(&format!("{defining}:{called}"));
+        assert_eq!(callers, [format!("{using}:{caller}")], "{using}");
+    }
+}
+
+const A: (&str, &str) = ("a.ts", "export function run() {}\n");
+const B: (&str, &str) = ("b.ts", "export function run() {}\n");
+
+/// An index by which `run` in the first line of `u.ts` is what this file defines, or what no file of the repository does.
+fn leads_to(file: &'static str, uses: &'static str) -> impl FnOnce(&Path) {
+    move |root| {
+        let names = [("a.ts", "s a/run()."), ("b.ts", "s b/run()."), ("far", "s far/run().")];
+        let symbol = names.iter().find(|(it, _)| *it == file).map(|(_, symbol)| *symbol).unwrap();
+        let defined = [A, B].map(|(path, text)| {
+            let symbol = names.iter().find(|(it, _)| *it == path).map(|(_, symbol)| *symbol).unwrap();
+            document(path, &[at(text, "export", "run", symbol, true)])
+        });
+        let used = document("u.ts", &[at(uses, "export function f", "run", symbol, false)]);
+        fs::write(root.join("index.scip"), [tool("test"), defined.concat(), used].concat()).unwrap();
+    }
+}
+
+#[test]
+fn an_index_goes_before_what_the_rules_find_where_it_knows_every_call_of_the_name() {
+    let once = "export function f() { run(); }\nimport { run } from './a';\n";
+    let read = Read::with(&[A, B, ("u.ts", once)], ON, leads_to("a.ts", once));
+    assert_eq!(read.callees("u.ts:f"), ["a.ts:run"]);
+    let read = Read::with(&[A, B, ("u.ts", once)], ON, leads_to("b.ts", once));
+    assert_eq!(read.callees("u.ts:f"), ["b.ts:run"], "as a setting of the compiler may lead there");
+    assert_eq!(read.callers("a.ts:run"), [""; 0]);
+    let read = Read::with(&[A, B, ("u.ts", once)], ON, leads_to("far", once));
+    assert_eq!(read.callees("u.ts:f"), [""; 0], "of another package");
+
+    // The index says nothing of the second call.
+    let twice = "export function f() { run();\n run(); }\nimport { run } from './a';\n";
+    let read = Read::with(&[A, B, ("u.ts", twice)], ON, leads_to("b.ts", twice));
+    assert_eq!(read.callees("u.ts:f"), ["a.ts:run", "b.ts:run"]);
+}
+
+#[test]
+fn a_symbol_of_a_file_that_has_changed_since_is_not_taken_for_one_of_another_package() {
+    let once = "export function f() { run(); }\nimport { run } from './a';\n";
+    let index = |root: &Path| {
+        leads_to("a.ts", once)(root);
+        let later = SystemTime::now() + Duration::from_secs(5);
+        File::options().write(true).open(root.join("a.ts")).unwrap().set_modified(later).unwrap();
+    };
+    let read = Read::with(&[A, B, ("u.ts", once)], ON, index);
+    assert_eq!(read.index.state().scip.unwrap().outdated, 1);
+    assert_eq!(read.callees("u.ts:f"), ["a.ts:run"], "by the rules");
+}
+
+#[test]
+fn a_file_with_other_content_and_an_old_time_is_not_as_it_was_indexed() {
+    let once = "export function f() { run(); }\nimport { run } from './a';\n";
+    let moved =
+        "\n\n  export function g() {}\n  export function f() { run(); }\nimport { run } from './a';\n";
+    let index = |root: &Path| {
+        leads_to("b.ts", once)(root);
+        let before = SystemTime::now() - Duration::from_secs(3_600);
+        File::options().write(true).open(root.join("u.ts")).unwrap().set_modified(before).unwrap();
+    };
+    let read = Read::with(&[A, B, ("u.ts", moved)], ON, index);
+    assert_eq!(read.callees("u.ts:f"), ["a.ts:run"]);
+    let scip = read.index.state().scip.unwrap();
+    assert_eq!((scip.files, scip.outdated), (2, 1));
+}
+
+#[test]
+fn two_languages_bring_two_indexes_and_one_that_is_broken_takes_no_other_away() {
+    let (go, calls) = ("package s\nfunc (s S) Renew() {}", "package s\nfunc f(x ext.X) { x.Renew() }");
+    let once = "export function f() { run(); }\nimport { run } from './a';\n";
+    let indexes = |root: &Path| {
+        leads_to("b.ts", once)(root);
+        fs::rename(root.join("index.scip"), root.join("typescript.scip")).unwrap();
+        let defined = document("s.go", &[at(go, "func", "Renew", "s S#Renew().", true)]);
+        let used = document("u.go", &[at(calls, "func", "Renew", "s S#Renew().", false)]);
+        fs::write(root.join("go.scip"), [tool("of-go"), defined, used].concat()).unwrap();
+        fs::write(root.join("broken.scip"), b"\x12\xff\xff").unwrap();
+    };
+    let files =
+        [A, B, ("u.ts", once), ("s.go", go), ("t.go", "package s\nfunc (t T) Renew() {}"), ("u.go", calls)];
+    let read = Read::with(&files, ON, indexes);
+    assert_eq!(read.callees("u.ts:f"), ["b.ts:run"]);
+    assert_eq!(read.callees("u.go:f"), ["s.go:S.Renew"]);
+    let state = read.index.state();
+    let scip = state.scip.unwrap();
+    assert_eq!((&*scip.tool, scip.files, scip.edges), ("of-go 1, test 1", 5, 2));
+    let complaint = state.missing.iter().find(|it| it.contains("broken.scip")).expect("it is named");
+    assert!(complaint.contains("cut off"), "{complaint}");
+
+    fs::remove_file(read.dir.path().join("typescript.scip")).unwrap();
+    eventually("the other one is forgotten", || read.callees("u.ts:f") == ["a.ts:run"]);
+    assert_eq!(read.callees("u.go:f"), ["s.go:S.Renew"]);
+}
