@@ -82,6 +82,8 @@ metrics! {
     BATCH_COMMANDS "provost_batch_commands" Histogram [] counted;
     /// How long the turn at a shared store was waited for.
     BATCH_BEGIN_SECONDS "provost_batch_begin_seconds" Histogram [] counted;
+    /// How long a turn took to read in the entries of other hosts, if there were any.
+    BATCH_FOLD_SECONDS "provost_batch_fold_seconds" Histogram [] counted;
     /// How long commits took.
     BATCH_COMMIT_SECONDS "provost_batch_commit_seconds" Histogram [];
     /// One while the store takes writes, and zero while it does not.

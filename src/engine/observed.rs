@@ -176,6 +176,8 @@ pub struct Observed {
     pub batches: Durations,
     /// The waits for the turn at a shared store.
     pub turns: Durations,
+    /// The times for which entries of other hosts were folded in a turn.
+    pub folds: Durations,
     /// The times from a task's acceptance to its end, by the kind of end.
     tasks: [Durations; TaskEnd::ALL.len()],
     /// The number of times that the store has refused or failed.
@@ -250,6 +252,7 @@ impl Default for Observed {
             command_times: Door::ALL.iter().map(|_| Durations::default()).collect(),
             batches: Durations::default(),
             turns: Durations::default(),
+            folds: Durations::default(),
             tasks: std::array::from_fn(|_| Durations::default()),
             store_errors: AtomicU64::new(0),
             unknown: Default::default(),

@@ -198,7 +198,7 @@ impl Worker {
                 return Ok(false);
             }
         }
-        let is_known = self.fold(begun.behind)?;
+        let is_known = self.fold_in_turn(begun.behind)?;
         // Before anything is decided, which may give numbers.
         if let Some(skipped) = begun.skipped.filter(|_| is_known) {
             self.core.raise_numbers(self.now, &skipped, &mut self.out);
@@ -225,6 +225,17 @@ impl Worker {
             self.store.let_go()?;
             self.load_again()?;
         }
+        Ok(is_known)
+    }
+
+    /// Folds the others' entries while this daemon has the repository's row, and counts how long that takes.
+    fn fold_in_turn(&mut self, behind: Behind) -> Result<bool, StoreError> {
+        if matches!(behind, Behind::Nothing) {
+            return self.fold(behind);
+        }
+        let began = Instant::now();
+        let is_known = self.fold(behind)?;
+        self.measures.observed().inspect(|it| it.folds.note(began.elapsed()));
         Ok(is_known)
     }
 

@@ -181,6 +181,7 @@ impl Families {
             observed.timeline().into_iter().for_each(|it| self.value(TIMELINE, &[], it));
             self.value(HOSTS_BURIED, &[], observed.buried());
             self.histogram(BATCH_BEGIN_SECONDS, &[], &observed.turns, OF_MACHINES);
+            self.histogram(BATCH_FOLD_SECONDS, &[], &observed.folds, OF_MACHINES);
         }
     }
 
