@@ -13,7 +13,7 @@ use provost_base::EventSeq;
 use provost_base::limits::CLOCK_JUMP_MS_MIN;
 use provost_client::keys::KeyRing;
 use provost_config::env::weak_secret;
-use provost_config::{Loaded, Severity, sockets};
+use provost_config::{Loaded, Severity, awaiting, sockets};
 use provost_jail::{OPEN_IN_JOB, OPEN_IN_LL, Supervisor, Tier, probe};
 use provost_policy::{SYSTEM_POLICY, Source, by_passkey_alone, check};
 use provost_store as store;
@@ -440,7 +440,13 @@ fn daemon(here: &RepoContext, found: &mut Findings) {
                 let says = "has this repository's state and does not answer; end it, then `provost up`";
                 found.add("daemon", Health::Broken, format!("process {} {says}", at.pid));
             }
-            None => found.add("daemon", Health::Note, "does not run; start it with `provost up`"),
+            None => match awaiting::awaiting(&here.places) {
+                Some(it) => {
+                    let says = "waits for its database, and answers no request yet; `provost down` ends it";
+                    found.add("daemon", Health::Note, format!("process {} {says}: {}", it.pid, it.why));
+                }
+                None => found.add("daemon", Health::Note, "does not run; start it with `provost up`"),
+            },
         },
         Err(error) => found.add("daemon", Health::Broken, error.text()),
     }

@@ -8,6 +8,7 @@ use super::repo_context::wait_for;
 use super::{CliError, RepoContext, approvals, broker, notify, out, task_table, tasks};
 use provost_api::wire;
 use provost_client::{Client, ClientError};
+use provost_config::awaiting;
 use provost_store::StoreError;
 
 /// Most failed tasks that `provost` alone shows: more would push things that can be acted on off the screen.
@@ -328,6 +329,14 @@ pub(super) fn status(here: &RepoContext) -> Result<u8, CliError> {
 fn about_the_store(here: &RepoContext, error: CliError) -> CliError {
     if !error.is_not_running() || !here.places.state.exists() {
         return error;
+    }
+    if let Some(waiting) = awaiting::awaiting(&here.places) {
+        return CliError::of(
+            "the daemon of this repository waits for its database, and answers no request yet",
+        )
+        .because(format!("process {}: {}", waiting.pid, waiting.why))
+        .next("provost doctor, or provost down to end it")
+        .with_code(NOT_RUNNING);
     }
     match database::look(here, false) {
         Ok(()) => error,

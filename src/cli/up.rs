@@ -17,10 +17,10 @@ use super::identity::IdentityArgs;
 use super::repo_context::wait_for;
 use super::tasks::short_time;
 use super::{CliError, RepoContext, Run, git, out};
-use provost_api::wire::About;
+use provost_api::wire::{self, About};
 use provost_base::Secret;
 use provost_base::limits::READY_MS_MAX;
-use provost_config::Places;
+use provost_config::{Places, awaiting};
 use provost_store::StoreError;
 use provost_system::{self as system, Process};
 
@@ -145,14 +145,34 @@ fn tell_moved(here: &RepoContext, about: &About) {
 pub(super) fn down(here: &RepoContext) -> Result<u8, CliError> {
     // A caller that names itself as an agent gets a refusal.
     let agent = IdentityArgs::named_plainly(here, None)?;
-    let (pid, broken, process, said) = wait_for(async {
+    let told = wait_for(async {
         let client = here.client().speaking_as(agent);
         let about = client.about().await?;
         let pid = about.pid;
         // The process is held before it ends, so that its number cannot come to mean another process.
         let process = Process::hold(pid);
         Ok((pid, about.broken, process, client.stop().await?))
-    })?;
+    });
+    let (pid, broken, process, said) = match told {
+        Err(error) if error.is_not_running() => return end_waiting(here, error),
+        told => told?,
+    };
+    until_ended(pid, &process)?;
+    if let Some(why) = broken {
+        return Err(CliError::of("the daemon has stopped, and the last requests are not kept")
+            .because(why)
+            .next("provost doctor"));
+    }
+    if here.json {
+        out::json(&said)?
+    } else {
+        out::line("stopped")?
+    }
+    Ok(DONE)
+}
+
+/// Waits until the process of a daemon that was told to end has ended.
+fn until_ended(pid: u32, process: &Process) -> Result<(), CliError> {
     let mut progress = out::Progress::begin("waiting for the daemon to end");
     let deadline = Instant::now() + Duration::from_millis(READY_MS_MAX);
     while !process.has_ended(Duration::from_millis(200)) {
@@ -163,16 +183,24 @@ pub(super) fn down(here: &RepoContext) -> Result<u8, CliError> {
         }
         progress.tick();
     }
-    drop(progress);
-    if let Some(why) = broken {
-        return Err(CliError::of("the daemon has stopped, and the last requests are not kept")
-            .because(why)
-            .next("provost doctor"));
-    }
+    Ok(())
+}
+
+/// Ends a daemon that waits for its database and answers no request yet; returns the error if there is none.
+fn end_waiting(here: &RepoContext, none_runs: CliError) -> Result<u8, CliError> {
+    let Some(waiting) = awaiting::awaiting(&here.places) else { return Err(none_runs) };
+    let process = Process::hold(waiting.pid);
+    awaiting::end(&here.places).map_err(|err| {
+        CliError::of("the daemon waits for its database, and cannot be told to end")
+            .because(err)
+            .next(format!("kill {}", waiting.pid))
+    })?;
+    until_ended(waiting.pid, &process)?;
+    let message = "stopped; it was waiting for its database";
     if here.json {
-        out::json(&said)?
+        out::json(&wire::Done { message: message.into() })?;
     } else {
-        out::line("stopped")?
+        out::line(message)?;
     }
     Ok(DONE)
 }

@@ -4,13 +4,14 @@
 //! `docs/configuration.md` all come from it. [`load()`] reads the layers of files, names every key it does not
 //! know, and never lets a mistake switch an enforcement off. Files of the repository count only after a person has
 //! allowed exactly that content ([`pin`]). [`places`] finds the repository and its private
-//! folders, [`sockets`] where a running daemon listens, [`daemons`] all daemons of the user, [`mod@env`] lists the environment variables that mean something.
+//! folders, [`sockets`] where a running daemon listens, [`awaiting`] a daemon that waits for its database, [`daemons`] all daemons of the user, [`mod@env`] lists the environment variables that mean something.
 //!
 //! The readers of a setting define its effect; this module opens no socket and judges no request.
 #![forbid(unsafe_code)]
 
 mod agent;
 mod agent_protocol;
+pub mod awaiting;
 mod budget;
 mod checks;
 pub mod daemons;

@@ -8,6 +8,8 @@ use tokio::time::{Instant, sleep_until};
 
 use super::supervisor::Supervisor;
 use provost_base::limits::{STORE_AWAITED_S_MAX, STORE_TOLD_EVERY_TRIES, STORE_TRIED_EVERY_MS};
+use provost_config::Places;
+use provost_config::awaiting::Record;
 use provost_engine::Lost;
 use provost_store::StoreError;
 use provost_system::{Signal, Signals};
@@ -24,18 +26,18 @@ pub(super) fn is_due(ended: &Error) -> bool {
 
 /// Opens the store. If the database does not answer, and this daemon may wait for it, tries again: without a limit for a service
 /// manager, and for [`STORE_AWAITED_S_MAX`] seconds if it begins again. A daemon that a person starts does not wait. Returns
-/// `None` after a signal to stop. Nothing else runs in the daemon yet that the open could keep waiting.
+/// `None` after a signal to stop, or if `provost down` has removed the record of it. Nothing else runs in the daemon yet that the open could keep waiting.
 ///
 /// # Errors
 /// The last error of `open`.
 pub(super) async fn opened<T>(
     open: impl Fn() -> Result<T>,
-    supervisor: Supervisor,
-    signals: &mut Signals,
+    places: &Places,
+    (supervisor, signals): (Supervisor, &mut Signals),
 ) -> Result<Option<T>> {
     let begins_again = std::env::var(BEGINS_AGAIN).is_ok_and(|it| it == std::process::id().to_string());
     let until = Instant::now() + Duration::from_secs(STORE_AWAITED_S_MAX);
-    let mut tries = 0_u64;
+    let (mut tries, mut record) = (0_u64, None);
     loop {
         let err = match open() {
             Ok(opened) => return Ok(Some(opened)),
@@ -50,9 +52,13 @@ pub(super) async fn opened<T>(
         if tries.is_multiple_of(STORE_TOLD_EVERY_TRIES) {
             tracing::warn!("the daemon does not start yet, and tries again: {err:#}");
         }
+        if tries == 0 {
+            // Without it, the daemon ends by a signal alone.
+            record = Record::keep(places, &format!("{err:#}")).ok();
+        }
         tries += 1;
         supervisor.starts_later();
-        if is_to_stop(signals).await {
+        if is_to_stop(signals).await || record.as_ref().is_some_and(Record::is_removed) {
             return Ok(None);
         }
     }

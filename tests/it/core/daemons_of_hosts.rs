@@ -193,6 +193,10 @@ fn a_machine_that_dies_is_buried_and_the_others_go_on() {
     assert_eq!(machines.sql(buried), "1", "once, by one of them");
     let found = |it| metric(it, "provost_hosts_buried_total").expect("it counts");
     assert_eq!(found(a) + found(b), 1.0);
+    assert!(
+        metric(a, "provost_batch_fold_seconds_count").is_some_and(|it| it > 0.0),
+        "it has read the entries of the others"
+    );
     // It comes back as another incarnation, and takes part.
     let _back = c.start();
     assert_eq!(lock(c, "eve", 5).0, 0);
@@ -258,6 +262,11 @@ fn a_machine_that_was_taken_for_dead_waits_for_a_server_that_takes_no_connection
     let (code, answer) = lock(b, "bob", 1);
     assert!(code != 0, "{answer}");
     assert!(says(b, UP).1.contains("the database does not answer"));
+    let (code, told) = says(b, &["status"]);
+    assert!(
+        code != 0 && told.contains("waits for its database") && told.contains(&daemons[1].pid().to_string()),
+        "{told}"
+    );
     between.lose(Loses::Nothing);
     until("it writes again", || lock(b, "bob", 1).0 == 0);
     assert!(std::fs::read_dir(format!("/proc/{}", daemons[1].pid())).is_ok(), "in its own process");
@@ -274,6 +283,20 @@ fn a_machine_that_was_taken_for_dead_waits_for_a_server_that_takes_no_connection
     // The process itself stays until this test has waited for it.
     let line = format!("/proc/{}/cmdline", daemons[1].pid());
     until("it ends", || std::fs::read(&line).is_ok_and(|it| it.is_empty()));
+    let (code, told) = says(b, &["down"]);
+    assert!(code != 0 && !told.contains("waiting"), "none waits any more: {told}");
+
+    // So does a person.
+    between.lose(Loses::Nothing);
+    let again = b.start();
+    signal(&again, "-STOP");
+    until("it is buried again", || states(a)[&false] == ["down"]);
+    between.lose(Loses::Newcomers);
+    let before = tries();
+    signal(&again, "-CONT");
+    until("it tries again", || tries() > before);
+    let (_, told) = says(b, &["down"]);
+    assert!(told.contains("stopped; it was waiting for its database"), "{told}");
 }
 
 #[test]
