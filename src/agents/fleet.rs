@@ -108,5 +108,5 @@ impl AgentService {
 /// Examines files on a thread that may block.
 async fn off_thread<T: Send + 'static>(look: impl FnOnce() -> T + Send + 'static) -> Result<T, Refusal> {
     let looked = tokio::task::spawn_blocking(look).await;
-    looked.map_err(|_| Refusal::Unavailable { why: "programs cannot be examined".into() })
+    looked.map_err(|_| Refusal::NotReady { why: "programs cannot be examined".into() })
 }

@@ -249,7 +249,7 @@ impl AgentService {
     /// Returns the end of the output of a job's workers so far.
     ///
     /// # Errors
-    /// As [`AgentService::job`], and [`Refusal::Unavailable`] if its log cannot be read.
+    /// As [`AgentService::job`], and [`Refusal::NotReady`] if its log cannot be read.
     pub async fn job_output(&self, id: &JobId) -> Result<LogPart, Refusal> {
         let (job, logs) = (self.job(id).await?, self.job_logs());
         in_log(move || logs.tail(&job.id, JOB_OUTPUT_BYTES_MAX)).await
@@ -289,7 +289,7 @@ async fn in_log(
     read: impl FnOnce() -> Result<LogPart, StoreError> + Send + 'static,
 ) -> Result<LogPart, Refusal> {
     let read = tokio::task::spawn_blocking(read).await;
-    let read = read.map_err(|err| Refusal::Unavailable { why: err.to_string().into() })?;
+    let read = read.map_err(|err| Refusal::NotReady { why: err.to_string().into() })?;
     read.map_err(|err| unreadable(&err))
 }
 

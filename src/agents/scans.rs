@@ -130,7 +130,7 @@ impl AgentService {
     /// or git's `origin`. `None` for any other address: nothing is fetched from anywhere.
     ///
     /// # Errors
-    /// [`Refusal::Unavailable`] if the daemon cannot look at the moment.
+    /// [`Refusal::NotReady`] if the daemon cannot look at the moment.
     pub async fn folder_meant(&self, address: &str) -> Result<Option<RepoPath>, Refusal> {
         let (provost, address) = (self.provost().clone(), address.trim().to_owned());
         let look = move || {
@@ -144,7 +144,7 @@ impl AgentService {
             provost.root().resolve_dir(&folder).ok().map(|_| folder)
         };
         let looked = tokio::task::spawn_blocking(look).await;
-        looked.map_err(|err| Refusal::Unavailable { why: err.to_string().into() })
+        looked.map_err(|err| Refusal::NotReady { why: err.to_string().into() })
     }
 }
 

@@ -30,12 +30,12 @@ impl Provost {
     /// Returns the digest that identifies the version of a worker's program; `None` if there is no program.
     ///
     /// # Errors
-    /// [`Refusal::Unavailable`], when programs cannot be examined at the moment.
+    /// [`Refusal::NotReady`], when programs cannot be examined at the moment.
     pub async fn program_of(&self, worker: &AgentId) -> Result<Option<Digest>, Refusal> {
         let Some(program) = self.profiles().get(worker).map(|it| it.program.clone()) else { return Ok(None) };
         let provost = self.clone();
         let digest = tokio::task::spawn_blocking(move || provost.0.programs.digest(&program)).await;
-        digest.map_err(|_| Refusal::Unavailable { why: "programs cannot be examined".into() })
+        digest.map_err(|_| Refusal::NotReady { why: "programs cannot be examined".into() })
     }
 }
 
