@@ -84,7 +84,7 @@ fn a_claim_and_a_lock_of_two_agents_keep_only_the_later_one_out() {
 
 /// A file with two functions, in several languages: its name, the beginning and the end of all, what is before and behind the body of each
 /// function, the name of each as locks have it.
-const PAIRS: [(&str, [&str; 2], [&str; 2], &str); 9] = [
+const PAIRS: [(&str, [&str; 2], [&str; 2], &str); 13] = [
     ("pair.ts", ["", ""], ["export function NAME(a: number) {\n  return ", ";\n}\n"], ""),
     ("pair.py", ["", ""], ["def NAME(a):\n    return ", "\n"], ""),
     ("pair.rs", ["", ""], ["pub fn NAME(a: u32) -> u32 {\n    return ", ";\n}\n"], ""),
@@ -94,6 +94,10 @@ const PAIRS: [(&str, [&str; 2], [&str; 2], &str); 9] = [
     ("pair.c", ["", ""], ["int NAME(int a) {\n  return ", ";\n}\n"], ""),
     ("pair.php", ["<?php\n", ""], ["function NAME($a) {\n  return ", ";\n}\n"], ""),
     ("pair.kt", ["", ""], ["fun NAME(a: Int): Int {\n  return ", "\n}\n"], ""),
+    ("pair.js", ["", ""], ["export function NAME(a) {\n  return ", ";\n}\n"], ""),
+    ("pair.cpp", ["namespace pair {\n", "}\n"], ["int NAME(int a) {\n  return ", ";\n}\n"], ""),
+    ("pair.rb", ["", ""], ["def NAME(a)\n  ", "\nend\n"], ""),
+    ("pair.swift", ["", ""], ["func NAME(_ a: Int) -> Int {\n  return ", "\n}\n"], ""),
 ];
 
 #[test]
@@ -101,10 +105,9 @@ fn an_edit_that_does_not_parse_is_held_against_the_symbol_in_which_it_is() {
     let world = world("claude");
     let _daemon = world.start();
     for (file, [begin, end], [before, behind], around) in PAIRS {
-        let of = |one: &str, two: &str| {
-            let function = |name: &str, body: &str| format!("{}{body}{behind}", before.replace("NAME", name));
-            format!("{begin}{}\n{}{end}", function("one", one), function("two", two))
-        };
+        let function = |name: &str, body: &str| format!("{}{body}{behind}", before.replace("NAME", name));
+        let of =
+            |one: &str, two: &str| format!("{begin}{}\n{}{end}", function("one", one), function("two", two));
         let path = format!("src/{file}");
         world.write(&path, &of("11", "22"));
         world.done(CLAUDE, &["lock", &format!("{path}:{around}one")]);
@@ -120,6 +123,16 @@ fn an_edit_that_does_not_parse_is_held_against_the_symbol_in_which_it_is() {
         world.is_refused("claude", &edit("22", "((("));
         world.goes_on("claude", &others(edit("22", "(((")));
         world.is_refused("claude", &others(edit("11", "(((")));
+        // The lines of the file end as those of Windows do, and agents write theirs with `\n` alone.
+        world.write(&path, &of("11", "22").replace('\n', "\r\n"));
+        for body in ["12", "((("] {
+            let [first, second] = [("one", "11"), ("two", "22")]
+                .map(|(name, was)| edit(&function(name, was), &function(name, body)));
+            world.goes_on("claude", &first);
+            world.is_refused("claude", &second);
+            world.goes_on("claude", &others(second));
+            world.is_refused("claude", &others(first));
+        }
         // The file parses again.
         world.write(&path, &of("11", "((("));
         world.goes_on("claude", &others(edit("(((", "33")));
