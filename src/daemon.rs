@@ -229,10 +229,9 @@ async fn serve(start: Start, prepared: Prepared, ready: &mut Ready) -> Result<()
     let mut signals = Signals::catch()?;
     let (orders, mut inbox) = mpsc::channel(16);
     let supervisor = Supervisor::of(&start);
-    let open = || wiring::opened(&start.places, &config);
-    let Some(opened) = again::opened(open, &start.places, (supervisor, &mut signals)).await? else {
-        return Ok(());
-    };
+    let (places, waits) = (&start.places, (supervisor, &mut signals));
+    let opened = again::opened(|| wiring::opened(places, &config), places, waits).await?;
+    let Some(opened) = opened else { return Ok(()) };
     let (mut daemon, own, mut started, mut hands) =
         assemble(start, &prepared, &config, opened, (orders, supervisor)).await?;
     // The record is written before any door is open, so that a client that finds one door finds the others.

@@ -82,7 +82,7 @@ metrics! {
     BATCH_COMMANDS "provost_batch_commands" Histogram [] counted;
     /// How long the turn at a shared store was waited for.
     BATCH_BEGIN_SECONDS "provost_batch_begin_seconds" Histogram [] counted;
-    /// How long a turn took to read in the entries of other hosts, if there were any.
+    /// How long it took each time to read in entries of other hosts.
     BATCH_FOLD_SECONDS "provost_batch_fold_seconds" Histogram [] counted;
     /// How long commits took.
     BATCH_COMMIT_SECONDS "provost_batch_commit_seconds" Histogram [];

@@ -26,6 +26,7 @@ mod programs;
 mod push;
 mod queue;
 mod repositories;
+mod scip;
 mod sockets;
 mod store;
 mod walks;
@@ -58,6 +59,7 @@ pub use programs::*;
 pub use push::*;
 pub use queue::*;
 pub use repositories::*;
+pub use scip::*;
 pub use sockets::*;
 pub use store::*;
 pub use walks::*;
@@ -552,10 +554,6 @@ pub const SETTINGS_ROWS_MAX: usize = 1_000;
 /// Symbols that are offered to a caller whose symbol does not exist.
 pub const GRAPH_CANDIDATES_MAX: usize = 20;
 
-/// Names in a `.scip` index. A million lines of code have some ten million; in a project of that size, the
-/// guesses that the index would correct are not needed.
-pub const SCIP_OCCURRENCES_MAX: usize = 4_000_000;
-
 /// Entries of folders that are examined to find source files; at a microsecond or two each.
 pub const INDEX_ENTRIES_MAX: u64 = 2_000_000;
 
@@ -582,12 +580,6 @@ pub const INDEX_ALONE_MAX: usize = 64;
 
 /// Files whose calls are followed before other requests are served in between: some milliseconds.
 pub const INDEX_SETTLE_STEP: usize = 64;
-
-/// The size of a `.scip` index that is read, in bytes; it is held in memory meanwhile.
-pub const SCIP_BYTES_MAX: usize = 64 << 20;
-
-/// `.scip` indexes that are read: more than there are languages.
-pub const SCIP_FILES_MAX: usize = 16;
 
 /// The largest body of a request of Provost's client that carries contents of files, in bytes. A commit with more
 /// is sent in pieces.

@@ -176,7 +176,7 @@ pub struct Observed {
     pub batches: Durations,
     /// The waits for the turn at a shared store.
     pub turns: Durations,
-    /// The times for which entries of other hosts were folded in a turn.
+    /// The times for which entries of other hosts were folded.
     pub folds: Durations,
     /// The times from a task's acceptance to its end, by the kind of end.
     tasks: [Durations; TaskEnd::ALL.len()],

@@ -18,7 +18,7 @@ use provost_domain::command::{
 use provost_domain::view::{LiveLocks, LockWaiters, Named};
 use provost_domain::{Event, EventKind, Lock, Principal, ProcessMark, Refusal, UntilCommit, Waiter};
 use provost_graph::FoundBy;
-use provost_syntax::{Reading, language_of};
+use provost_syntax::{Reading, Unread, language_of};
 
 /// The most symbols of one name that a lock by that name holds; with more, the lock holds the name alone, and says so.
 const NAMESAKES_MAX: usize = 32;
@@ -26,6 +26,14 @@ const NAMESAKES_MAX: usize = 32;
 /// The warning about a lock on a part of a file in a language that Provost does not read.
 const UNREAD_LANGUAGE: &str = "Provost does not read its language, so each edit takes the whole file, and this lock keeps others out \
                                of all of it; `provost graph languages` lists the languages";
+
+/// The warning about a lock on a symbol that is not found in a file, and whose name stands where the file could not be read.
+const IN_PART: &str = "its name stands in a part that does not parse; the lock is on the name, and holds the symbol when the part \
+                       parses again";
+
+/// The same for a file of which only a part was read.
+const NOT_TO_THE_END: &str =
+    "not all of its file was read, and the symbol may be in the rest; the lock is on its name";
 
 /// A request for a lock.
 #[derive(Clone, Debug)]
@@ -215,7 +223,10 @@ impl Provost {
                 };
             }
         };
-        let (known, names) = known_as(reading, at.symbol());
+        let (mut known, names) = known_as(reading, at.symbol());
+        if let Some(why) = unread_why(reading, at.symbol()).filter(|_| known == SymbolPresence::Missing) {
+            known = SymbolPresence::Unreadable(why.into());
+        }
         let is_several = matches!(known, SymbolPresence::Ambiguous(_));
         let path =
             names.iter().find(|name| name.contains('.') && !is_several).map_or(at.symbol(), |name| name);
@@ -292,6 +303,17 @@ pub(super) fn known_as(reading: &Reading, name: &str) -> (SymbolPresence, Vec<Bo
         }
     }
     (SymbolPresence::Found, names)
+}
+
+/// Returns why a symbol that was not found may be in the file all the same; `None` if it is not.
+fn unread_why(reading: &Reading, symbol: &str) -> Option<&'static str> {
+    let plain = as_a_path(symbol);
+    let name = plain.as_deref().unwrap_or(symbol).rsplit('.').next().unwrap_or_default();
+    match reading.unread() {
+        Unread::Nothing => None,
+        Unread::Beside(names) => names.contains(name).then_some(IN_PART),
+        Unread::Anything => Some(NOT_TO_THE_END),
+    }
 }
 
 /// Rewrites a name as languages write it, `Store::get`, `(*Store).Get`, `Store#get`, `get()`, `get(by:at:)` or

@@ -68,6 +68,13 @@ struct List {
     kept: StoredChangeset,
 }
 
+/// The number in a list.
+#[derive(Deserialize)]
+struct Numbered {
+    #[serde(default = "first")]
+    attempt: u32,
+}
+
 /// The attempt of a list that does not say one.
 fn first() -> u32 {
     1
@@ -154,24 +161,23 @@ impl Artifacts {
             return Ok(());
         }
         let Some(files) = shared.get(&shelf, ran_by)? else { return Ok(()) };
-        let list = files.iter().find(|(name, _)| name == LIST).map(|(_, bytes)| bytes);
-        let list: Option<List> =
-            list.map(|it| serde_json::from_slice(it)).transpose().map_err(StoreError::damaged)?;
+        if files.iter().any(|(name, _)| !is_ours(name)) {
+            return Err(StoreError::damaged(
+                "a file that another host has left has a name that no file of a run has",
+            ));
+        }
+        let list = files.iter().find(|(name, _)| name == LIST);
+        // A list that cannot be read is refused where it is read.
+        let left_by =
+            list.and_then(|(_, bytes)| serde_json::from_slice(bytes).ok()).map(|it: Numbered| it.attempt);
         // The host had left an earlier attempt's result, and could not leave the one of the last.
-        if list.is_some_and(|it| it.attempt != attempt) {
+        if left_by.is_some_and(|it| it != attempt) {
             return Ok(());
         }
         system::make_private_folders(&self.folder).map_err(StoreError::io(&self.folder))?;
         let half = self.folder.join(format!("{UNFINISHED}{}", uuid::Uuid::new_v4().simple()));
         system::make_private_folders(&half).map_err(StoreError::io(&half))?;
-        let written = files.iter().try_for_each(|(name, bytes)| {
-            if !is_ours(name) {
-                return Err(StoreError::damaged(
-                    "a file that another host has left has a name that no file of a run has",
-                ));
-            }
-            write(&half.join(name), bytes)
-        });
+        let written = files.iter().try_for_each(|(name, bytes)| write(&half.join(name), bytes));
         let put = written.and_then(|()| sync(&half)).and_then(|()| self.put_on(&half, &shelf));
         if put.is_err() {
             // The next start tries again.

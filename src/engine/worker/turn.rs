@@ -24,7 +24,7 @@ use super::{Lost, Waiting, Worker};
 use provost_base::DaemonId;
 use provost_base::limits::{HOST_BEAT_MS, NUMBERS_SKIPPED, UNKNOWN_KEPT_MS};
 use provost_domain::{Change, Gone, LogEntry, Principal, Refusal};
-use provost_store::{Behind, Head, Loaded, StoreError};
+use provost_store::{Behind, Head, Loaded, LogEntry, StoreError};
 
 /// The number of times in a row that the turn is taken, each time after memory was loaded again.
 const TURNS_TRIED: u32 = 4;
@@ -198,7 +198,7 @@ impl Worker {
                 return Ok(false);
             }
         }
-        let is_known = self.fold_in_turn(begun.behind)?;
+        let is_known = self.fold(begun.behind)?;
         // Before anything is decided, which may give numbers.
         if let Some(skipped) = begun.skipped.filter(|_| is_known) {
             self.core.raise_numbers(self.now, &skipped, &mut self.out);
@@ -225,17 +225,6 @@ impl Worker {
             self.store.let_go()?;
             self.load_again()?;
         }
-        Ok(is_known)
-    }
-
-    /// Folds the others' entries while this daemon has the repository's row, and counts how long that takes.
-    fn fold_in_turn(&mut self, behind: Behind) -> Result<bool, StoreError> {
-        if matches!(behind, Behind::Nothing) {
-            return self.fold(behind);
-        }
-        let began = Instant::now();
-        let is_known = self.fold(behind)?;
-        self.measures.observed().inspect(|it| it.folds.note(began.elapsed()));
         Ok(is_known)
     }
 
@@ -293,9 +282,16 @@ impl Worker {
                 self.end_unsure((Found::Never, NOT_KNOWN));
                 return Ok(false);
             }
-            Behind::Nothing => Vec::new(),
+            Behind::Nothing => return self.fold_entries(Vec::new()),
             Behind::Entries(entries) => entries,
         };
+        let began = Instant::now();
+        let is_known = self.fold_entries(entries)?;
+        self.measures.observed().inspect(|it| it.folds.note(began.elapsed()));
+        Ok(is_known)
+    }
+
+    fn fold_entries(&mut self, entries: Vec<LogEntry>) -> Result<bool, StoreError> {
         // The batch was decided in turn, so no other entry can be between its place and the head.
         if let Some(unsure) = self.others.unsure.take() {
             match entries.first() {

@@ -124,9 +124,7 @@ fn told(asked: &str, warning: &Warning) -> Alert {
         Warning::Unreadable(why) => plain(
             asked,
             "UNREAD_FILE",
-            format!(
-                "{asked} is locked, but its file could not be read as code, so callers are not known: {why}"
-            ),
+            format!("{asked} is locked, but could not be read as code, so its callers are not known: {why}"),
         ),
     }
 }

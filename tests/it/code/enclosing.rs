@@ -279,9 +279,10 @@ fn a_file_that_is_cut_off_at_every_tenth_byte_has_what_is_before_the_cut_or_says
             assert!(whole.is_whole(), "{:?}", whole.trouble);
             for cut in (0..text.len()).step_by(10).filter(|at| text.is_char_boundary(*at)) {
                 let half = reading(language, &text[..cut]);
-                // Whose end is cut off is touched, under its name.
+                // What is cut off is touched, under its name: the symbol at the cut, or, between two members of it, the members behind.
                 let (expected, found) = (innermost(&whole, cut), touches(language, &text, &text[..cut]));
-                let is_touched = |it: &String| *it == expected || encloses(it, &expected);
+                let is_touched =
+                    |it: &String| *it == expected || encloses(it, &expected) || encloses(&expected, it);
                 assert!(
                     expected.is_empty() || found.iter().any(is_touched),
                     "{expected} and {found:?} at {cut} of:\n{text}"
@@ -317,6 +318,6 @@ fn the_symbol_that_is_being_edited_is_the_one_that_is_touched_while_it_does_not_
             assert!(is_it, "{expected} and {found:?} at {at} of:\n{text}");
         }
     }
-    assert_eq!(broken.len(), 14, "{broken:?}");
-    assert!(broken.values().all(|it| *it >= 20), "{broken:?}");
+    assert_eq!(broken.len(), 15, "{broken:?}");
+    assert!(broken.values().all(|it| *it >= 50), "{broken:?}");
 }

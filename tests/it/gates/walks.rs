@@ -55,6 +55,7 @@ const LISTINGS: &[(&str, usize, &str)] = &[
     ("src/effects/run_outside.rs", 1, "links in a folder that is named"),
     ("src/effects/screenshot_folder.rs", 1, "the pictures that were taken"),
     ("src/egress/own_ports.rs", 1, "our own descriptors, in /proc"),
+    ("src/index/scip.rs", 1, "indexes at the root"),
     ("src/jail/conversations.rs", 1, "turns of editors' sessions, in their folders and no deeper"),
     ("src/jail/child/linux/counts.rs", 1, "counts of the kernel, in /proc"),
     ("src/jail/child/linux/groups.rs", 1, "control groups of supervisors that have gone"),

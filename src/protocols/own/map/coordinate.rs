@@ -342,7 +342,7 @@ fn warning_told(asked: &str, warning: &Warning) -> wire::Told {
         ),
         Warning::Unreadable(why) => plain(
             "unread_file",
-            format!("{asked} is locked, but its file was not read as code, so callers are not known: {why}"),
+            format!("{asked} is locked, but was not read as code, so its callers are not known: {why}"),
         ),
     }
 }

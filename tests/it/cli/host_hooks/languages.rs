@@ -194,6 +194,21 @@ fn a_lock_in_a_file_whose_language_is_not_read_says_that_the_whole_file_is_held(
     assert!(!whole.contains("unread_file"), "{whole}");
 }
 
+#[test]
+fn a_lock_on_a_name_in_a_part_that_does_not_parse_says_so() {
+    let world = world("claude");
+    world.write("half.rs", "pub fn one() -> u32 {\n    1\n}\n\npub fn two( -> {{{\n");
+    let _daemon = world.start();
+    let kinds = |symbol: &str| {
+        let granted = world.done("codex-1", &["lock", &format!("half.rs:{symbol}")]);
+        let warnings = granted["warnings"].as_array().expect("warnings").clone();
+        warnings.iter().map(|it| it["kind"].as_str().unwrap_or_default().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(kinds("one"), [""; 0]);
+    assert_eq!(kinds("two"), ["unread_file"]);
+    assert_eq!(kinds("three"), ["unknown_symbol"]);
+}
+
 const SWIFT: &str = "import Foundation\n\n/// A store.\npublic final class Store {\n    var size: Int = 0\n\n    /// Finds.\n    \
                      @discardableResult\n    func find(by key: String) -> Int {\n        return 1\n    }\n}\n\nextension Store: \
                      Keeper {\n    func keep() { code(2) }\n    func drop(by key: Int, at: Int) {}\n}\n\n#if os(iOS)\nfunc wide() { code(3) }\n#else\nfunc wide() { code(4) \
