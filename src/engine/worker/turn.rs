@@ -24,7 +24,7 @@ use super::{Lost, Waiting, Worker};
 use provost_base::DaemonId;
 use provost_base::limits::{HOST_BEAT_MS, NUMBERS_SKIPPED, UNKNOWN_KEPT_MS};
 use provost_domain::{Change, Gone, LogEntry, Principal, Refusal};
-use provost_store::{Behind, Head, Loaded, LogEntry, StoreError};
+use provost_store::{Behind, Head, Loaded, StoreError};
 
 /// The number of times in a row that the turn is taken, each time after memory was loaded again.
 const TURNS_TRIED: u32 = 4;

@@ -62,6 +62,34 @@ fn what_a_run_on_another_machine_writes_is_read_while_it_runs_and_once() {
 }
 
 #[test]
+fn what_an_earlier_attempt_here_has_left_is_not_taken_for_that_of_a_later_one_elsewhere() {
+    let twice = builder("retries = 1\nretry_delay = \"3s\"");
+    let (machines, _daemons) = machines([&format!("[limits]\nworkers = 1\n{twice}"), &twice]);
+    let [a, b] = &machines.all[..] else { panic!("two") };
+    // Only the files of the asker's own machine have this one.
+    a.write("here.txt", "");
+    let goal =
+        "if [ -e here.txt ]; then echo the first; echo first >made.txt; exit 3; fi; echo second; sleep 6";
+    assert_eq!(delegate(a, "twice", goal, &[]).0, 0);
+    until("its first attempt has failed", || task(a, "twice")["state"] == "retrying");
+    assert_eq!(text(&page(a, "twice", 0)), "the first\n", "until the next one begins");
+    assert_eq!(delegate(a, "busy", "sleep 60", &[]).0, 0);
+    assert_eq!(is(a, "busy", "running")["host"], host_of(a));
+    assert_eq!(is(a, "twice", "running")["host"], host_of(b));
+    until("the second attempt is read", || text(&page(a, "twice", 0)) == "second\n");
+    assert_eq!(task(a, "twice")["state"], "running", "it was read while it ran");
+    let done = is(a, "twice", "completed");
+    assert_eq!(done["attempt"], 2, "{done}");
+    assert_eq!(text(&page(a, "twice", 0)), "second\n");
+    // The last attempt has changed nothing.
+    let shown = a.command(&["task", "diff", "twice"]).output().unwrap();
+    let shown = String::from_utf8_lossy(&[shown.stdout, shown.stderr].concat()).into_owned();
+    assert!(!shown.contains("+first"), "{shown}");
+    assert_eq!(ask(a, &["task", "cancel", "busy"]).0, 0);
+    machines.check();
+}
+
+#[test]
 fn much_that_a_run_on_another_machine_writes_comes_in_order_and_whole() {
     let (machines, _daemons) = machines(["", &builder("")]);
     let a = &machines.all[0];
