@@ -145,6 +145,7 @@ fn tell_moved(here: &RepoContext, about: &About) {
 pub(super) fn down(here: &RepoContext) -> Result<u8, CliError> {
     // A caller that names itself as an agent gets a refusal.
     let agent = IdentityArgs::named_plainly(here, None)?;
+    let is_agent = agent.is_some();
     let told = wait_for(async {
         let client = here.client().speaking_as(agent);
         let about = client.about().await?;
@@ -154,7 +155,7 @@ pub(super) fn down(here: &RepoContext) -> Result<u8, CliError> {
         Ok((pid, about.broken, process, client.stop().await?))
     });
     let (pid, broken, process, said) = match told {
-        Err(error) if error.is_not_running() => return end_waiting(here, error),
+        Err(error) if error.is_not_running() && !is_agent => return end_waiting(here, error),
         told => told?,
     };
     until_ended(pid, &process)?;

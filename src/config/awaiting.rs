@@ -35,7 +35,7 @@ pub struct Awaiting {
 pub struct Record {
     path: PathBuf,
     /// The open file, whose lock tells that the daemon still waits.
-    _file: File,
+    file: File,
 }
 
 impl Record {
@@ -52,18 +52,21 @@ impl Record {
         let says = Awaiting { pid: std::process::id(), why: why.chars().take(REASON_CHARS_MAX).collect() };
         file.set_len(0)?;
         file.write_all(&serde_json::to_vec(&says)?)?;
-        Ok(Self { path, _file: file })
+        Ok(Self { path, file })
     }
 
     /// Returns whether another command has removed the record, so that the daemon is to end.
     pub fn is_removed(&self) -> bool {
-        matches!(self.path.try_exists(), Ok(false))
+        matches!(system::is_at(&self.file, &self.path), Ok(false))
     }
 }
 
 impl Drop for Record {
     fn drop(&mut self) {
-        let _unheard = fs::remove_file(&self.path);
+        // Another daemon may have a record of its own there by now.
+        if !self.is_removed() {
+            let _unheard = fs::remove_file(&self.path);
+        }
     }
 }
 

@@ -40,7 +40,9 @@ pub(super) async fn opened<T>(
     let (mut tries, mut record) = (0_u64, None);
     loop {
         let err = match open() {
-            Ok(opened) => return Ok(Some(opened)),
+            Ok(opened) => {
+                return Ok(Some(opened).filter(|_| !record.as_ref().is_some_and(Record::is_removed)));
+            }
             Err(err) => err,
         };
         let is_away = matches!(err.downcast_ref(), Some(StoreError::Away(_)));
@@ -52,10 +54,8 @@ pub(super) async fn opened<T>(
         if tries.is_multiple_of(STORE_TOLD_EVERY_TRIES) {
             tracing::warn!("the daemon does not start yet, and tries again: {err:#}");
         }
-        if tries == 0 {
-            // Without it, the daemon ends by a signal alone.
-            record = Record::keep(places, &format!("{err:#}")).ok();
-        }
+        // Without it, the daemon ends by a signal alone.
+        record = record.or_else(|| Record::keep(places, &format!("{err:#}")).ok());
         tries += 1;
         supervisor.starts_later();
         if is_to_stop(signals).await || record.as_ref().is_some_and(Record::is_removed) {

@@ -241,8 +241,9 @@ fn database(places: &Places, config: &Config) -> Result<Option<Database>> {
     if let Some(name) = &it.password {
         password(places, name)?;
         let (places, name) = (places.clone(), name.clone());
-        database.password =
-            Some(Password::by(move || password(&places, &name).map_err(|err| format!("{err:#}").into())));
+        database.password = Some(Password::by(move || {
+            password(&places, &name).map_err(|err| err.root_cause().to_string().into())
+        }));
     }
     let places = places.clone();
     database.roots = Roots::by(move || config::root_commits(&places));

@@ -142,7 +142,7 @@ fn start(
     let goes_on =
         |it: &Task| it.travel.is_some() && (it.order.waits_for_host() || state.others().next().is_some());
     if state.drains && task.kind == WorkerKind::Cli && state.is_here(out.owner()) && !goes_on(&task) {
-        return Err(Refusal::NotReady { why: DRAINS.into() });
+        return Err(Refusal::Unavailable { why: DRAINS.into() });
     }
     state.dispatch(now, task, policy, out)
 }

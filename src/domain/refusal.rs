@@ -344,8 +344,9 @@ pub enum Refusal {
         /// The missing part, in words for people.
         why: Box<str>,
     },
-    /// The store does not answer, or can be read only; nothing was changed.
-    #[error("the daemon cannot use its store at the moment: {why}")]
+    /// The store does not answer or can only be read, the host is being drained, or an outcome is not known yet; the same request may succeed
+    /// later.
+    #[error("the daemon cannot do this at the moment: {why}")]
     Unavailable {
         /// The store's error, without paths or statements.
         why: Box<str>,

@@ -47,9 +47,13 @@ impl Once {
         End::Stopped(self.order.reason.get().cloned().unwrap_or_default())
     }
 
-    /// Leaves the changes and the output of another host's task for that host, before the run's end is on record there.
+    /// Leaves the changes and the output of another host's task for that host, before the run's end is on record there. A host that
+    /// may have been taken for dead leaves nothing: another one may have left the result of a later attempt.
     pub(super) async fn share(&self, task: &Arc<Task>, over: &Over) {
-        if task.commit_away().is_none() || matches!(over.end, End::NotStarted(_)) {
+        let standing = self.workers.handle.engine.standing();
+        let is_cut_off = standing.is_some_and(|it| it.looked >= Duration::from_millis(RUNS_CUT_OFF_MS));
+        if task.commit_away().is_none() || is_cut_off || matches!(over.end, End::NotStarted(_) | End::Lost(_))
+        {
             return;
         }
         let (share, id) = (self.workers.share.clone(), task.id().clone());

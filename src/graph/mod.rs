@@ -33,7 +33,7 @@ use provost_base::limits::{GRAPH_BYTES_MAX, GRAPH_FILES_MAX};
 pub use queries::{LookupResult, Size};
 use resolve::{Resolved, Resolver};
 pub use scip::{Document, Index as ScipIndex, NoIndex, Occurrence, Unit, read as read_scip};
-pub use told::{ImportedEdge, Told};
+pub use told::{Told, ToldCall};
 
 /// The call graph of a repository.
 #[derive(Default, Debug)]

@@ -6,71 +6,98 @@ use super::outline::Outline;
 use super::{Edge, FoundBy, Graph, Target};
 use provost_base::RepoPath;
 
-/// An edge from another source: the path of the calling symbol, and the file and path
-/// of the called one.
-pub type ImportedEdge = (Box<str>, RepoPath, Box<str>);
+/// A call of which another source tells.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct ToldCall {
+    /// The path of the calling symbol.
+    pub caller: Box<str>,
+    /// The name at the call.
+    pub name: Box<str>,
+    /// The file of the called symbol.
+    pub file: RepoPath,
+    /// The path of the called symbol there.
+    pub callee: Box<str>,
+}
 
 /// The facts of another source about the calls in a file.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Told {
-    /// The calls to known symbols.
-    pub edges: Vec<ImportedEdge>,
-    /// The pairs of a calling symbol's path and a called name of which the source knows every call, so that nothing else is called by
-    /// that name there.
-    pub settled: Vec<(Box<str>, Box<str>)>,
+    /// The calls to symbols of the repository.
+    pub calls: BTreeSet<ToldCall>,
+    /// The pairs of a calling symbol's path and a name for which `calls` has the target of each call of that name.
+    pub settled: BTreeSet<(Box<str>, Box<str>)>,
+}
+
+/// The facts that count now: a symbol of which a source tells may have gone since.
+#[derive(Default)]
+struct Facts<'a> {
+    edges: BTreeSet<(u32, Target)>,
+    /// What contains the called symbols, as the class of a constructor.
+    around: BTreeSet<(u32, Target)>,
+    /// The names of called symbols that were not found here by rules, by the number of the caller.
+    replaced: BTreeSet<(u32, &'a str)>,
+    /// The names of which each call is known, by the number of the caller.
+    settled: BTreeSet<(u32, &'a str)>,
 }
 
 impl Graph {
-    /// The facts of another source replace guesses and calls without a known target; where it knows all calls of a name, they replace
-    /// what the rules have found, too.
+    /// Adds the facts of another source about a file. They replace guesses and calls without a known target; where each call of a name is
+    /// known, they replace what the rules have found, too.
     pub(super) fn add_told(&self, number: u32, told: &Told, edges: &mut Vec<Edge>, deps: &mut Vec<u32>) {
         let Some(outline) = self.files.outline(number) else { return };
-        let mut facts = Vec::new();
-        for (caller, path, callee) in &told.edges {
-            let Some(caller) = outline.node(caller) else { continue };
-            let Some(file) = self.files.at(path.as_str()) else { continue };
-            let Some(there) = self.files.outline(file) else { continue };
+        let facts = self.facts_of((number, outline), told, edges, deps);
+        edges.retain(|edge| {
+            let at = (edge.caller, edge.target);
+            let Some(name) = self.name_of(outline, edge.target) else { return true };
+            let key = (edge.caller, name);
+            let is_weaker = edge.found == FoundBy::Guess || matches!(edge.target, Target::Unknown(_));
+            match facts.edges.contains(&at) || facts.around.contains(&at) {
+                true => !is_weaker,
+                false => !(facts.settled.contains(&key) || is_weaker && facts.replaced.contains(&key)),
+            }
+        });
+        let known: BTreeSet<(u32, Target)> = edges.iter().map(|it| (it.caller, it.target)).collect();
+        let new = facts.edges.into_iter().filter(|it| !known.contains(it));
+        edges.extend(new.map(|(caller, target)| Edge { caller, target, found: FoundBy::Index }));
+    }
+
+    fn facts_of<'a>(
+        &'a self,
+        (number, outline): (u32, &'a Outline),
+        told: &'a Told,
+        edges: &[Edge],
+        deps: &mut Vec<u32>,
+    ) -> Facts<'a> {
+        let by_rules = edges.iter().filter(|it| it.found == FoundBy::Rules);
+        let by_rules: BTreeSet<(u32, Target)> = by_rules.map(|it| (it.caller, it.target)).collect();
+        let (mut facts, mut gone) = (Facts::default(), BTreeSet::new());
+        for call in &told.calls {
+            let Some(caller) = outline.node(&call.caller) else { continue };
+            let Some(file) = self.files.at(call.file.as_str()) else {
+                gone.insert((caller, &*call.name));
+                continue;
+            };
             if let Err(at) = deps.binary_search(&file)
                 && file != number
             {
                 deps.insert(at, file);
             }
-            let Some(node) = there.node(callee) else { continue };
-            facts.push(Edge { caller, target: Target::Symbol { file, node }, found: FoundBy::Index });
-        }
-        self.remove_settled(outline, told, &facts, edges);
-        for fact in facts {
-            let name = self.name_of(outline, fact.target);
-            edges.retain(|edge| {
-                let weaker = edge.found == FoundBy::Guess || matches!(edge.target, Target::Unknown(_));
-                !(edge.caller == fact.caller && weaker && self.name_of(outline, edge.target) == name)
-            });
-            if !edges.iter().any(|edge| (edge.caller, edge.target) == (fact.caller, fact.target)) {
-                edges.push(fact);
-            }
-        }
-    }
-
-    /// Removes calls of names of which another source knows every call, unless it tells of them, or of a member of the called symbol,
-    /// as of the constructor of a class.
-    fn remove_settled(&self, outline: &Outline, told: &Told, facts: &[Edge], edges: &mut Vec<Edge>) {
-        let node = |(caller, name): &'_ (Box<str>, Box<str>)| Some((outline.node(caller)?, name.clone()));
-        let settled: BTreeSet<(u32, Box<str>)> = told.settled.iter().filter_map(node).collect();
-        if settled.is_empty() {
-            return;
-        }
-        edges.retain(|edge| {
-            let Target::Symbol { file, node } = edge.target else { return true };
-            let Some(there) = self.files.outline(file) else { return true };
-            let name = there.word(there.nodes[node as usize].name);
-            let is_told = |fact: &Edge| match fact.target {
-                Target::Symbol { file: its, node: told } if fact.caller == edge.caller && its == file => {
-                    told == node || there.nodes[told as usize].parent == Some(node)
-                }
-                _ => false,
+            let there = self.files.outline(file);
+            let Some((there, node)) = there.and_then(|it| Some((it, it.node(&call.callee)?))) else {
+                gone.insert((caller, &*call.name));
+                continue;
             };
-            !settled.contains(&(edge.caller, name.into())) || facts.iter().any(is_told)
-        });
+            let edge = (caller, Target::Symbol { file, node });
+            if !by_rules.contains(&edge) {
+                facts.replaced.insert((caller, there.word(there.nodes[node as usize].name)));
+            }
+            let around = there.nodes[node as usize].parent;
+            facts.around.extend(around.map(|node| (caller, Target::Symbol { file, node })));
+            facts.edges.insert(edge);
+        }
+        let settled = told.settled.iter().filter_map(|(caller, name)| Some((outline.node(caller)?, &**name)));
+        facts.settled.extend(settled.filter(|it| !gone.contains(it)));
+        facts
     }
 
     /// Returns the name of what a file's call leads to.

@@ -110,14 +110,14 @@ impl Keeper {
                 add(self.look(folder, Depth::One));
             }
         }
-        self.take_in(all);
+        self.take_in(all, news.folders.iter().chain(&news.rules).any(RepoPath::is_root));
         self.index.tell_moves();
     }
 
     fn look_at_everything(&mut self) {
         let root = RepoPath::default();
         let found = self.look(&root, Depth::All);
-        self.take_in(found);
+        self.take_in(found, true);
         self.index.tell_moves();
         let watching = self.watch.is_some();
         self.index.progress(|it| {
@@ -201,8 +201,8 @@ impl Keeper {
         }
     }
 
-    /// Reads files, follows their calls, and reports them.
-    fn take_in(&mut self, Found { changed, mut gone }: Found) {
+    /// Reads files, and the indexes of compilers if the root folder has changed, follows calls, and reports the files.
+    fn take_in(&mut self, Found { changed, mut gone }: Found, root_changed: bool) {
         gone.sort();
         gone.dedup();
         gone.iter().for_each(|path| self.index.forget(path));
@@ -234,7 +234,9 @@ impl Keeper {
             }
             read_all();
         });
-        self.index.look_at_scip(&mut self.scip);
+        if root_changed {
+            self.index.look_at_scip(&mut self.scip);
+        }
         while !self.is_over() && !self.index.graph(|graph| graph.settle(INDEX_SETTLE_STEP)) {
             std::thread::yield_now();
         }

@@ -11,14 +11,19 @@ use std::sync::atomic::Ordering;
 use super::read::{Content, Stamp, content, stamp};
 use super::{Index, Scip};
 use provost_base::RepoPath;
-use provost_base::limits::{SCIP_BYTES_MAX, SCIP_FILES_MAX, SOURCE_BYTES_MAX};
-use provost_graph::{Document, Occurrence, ScipIndex, Told, Unit, read_scip};
+use provost_base::limits::{SCIP_BYTES_MAX, SCIP_COLUMN_MAX, SCIP_FILES_MAX, SOURCE_BYTES_MAX};
+use provost_graph::{Document, Occurrence, ScipIndex, Told, ToldCall, Unit, read_scip};
 use provost_syntax::{ParseDeadline, Reading, language_of};
 
 /// The ending of the files' names.
 const ENDING: &str = ".scip";
 /// The beginning of what is said about a file that cannot be used.
 pub(super) const COMPLAINS: &str = "the index ";
+
+/// The most entries of the root folder that are looked at.
+const ROOT_ENTRIES_MAX: usize = 20_000;
+/// The most characters of the name of a program.
+const TOOL_CHARS_MAX: usize = 100;
 
 /// The places of definitions, by the symbols' names in the index.
 type Definitions<'a> = BTreeMap<&'a str, (RepoPath, Box<str>)>;
@@ -36,10 +41,13 @@ struct Believed<'a> {
 /// The files at the root when they were last taken in, with their stamps.
 pub(super) type Seen = BTreeMap<RepoPath, Stamp>;
 
+/// The facts of all indexes, by file.
+type AllTold = BTreeMap<RepoPath, Told>;
+
 impl Index {
     /// Takes the indexes in, if one of them has changed since the last time. Parts that cannot be used are named.
     pub(super) fn look_at_scip(&self, seen: &mut Seen) {
-        let mut found: Seen = self.named_scip().into_iter().collect();
+        let found = self.named_scip();
         if found == *seen {
             return;
         }
@@ -48,49 +56,69 @@ impl Index {
             it.scip = None;
             it.missing.retain(|why| !why.starts_with(COMPLAINS));
         });
-        while found.len() > SCIP_FILES_MAX {
-            let left_out = found.pop_last().map(|(path, _)| path);
-            self.complain(left_out.as_ref(), &format!("there are more than {SCIP_FILES_MAX}"));
-        }
-        for path in found.keys() {
+        let (mut all, mut used) = (AllTold::new(), Scip::default());
+        for path in found.keys().take(SCIP_FILES_MAX) {
             match content(&self.0.root, path, SCIP_BYTES_MAX) {
                 Ok(Content::Bytes(bytes, made)) => match read_scip(&bytes) {
-                    Ok(index) => self.believe(&index, path, made),
-                    Err(err) => self.complain(Some(path), &err.to_string()),
+                    Ok(index) => self.believe(&index, made, (&mut all, &mut used)),
+                    Err(err) => self.complain(path.as_str(), &err.to_string()),
                 },
                 Ok(Content::TooLarge(_)) => {
-                    self.complain(Some(path), &format!("it is larger than {} MiB", SCIP_BYTES_MAX >> 20));
+                    self.complain(path.as_str(), &format!("it is larger than {} MiB", SCIP_BYTES_MAX >> 20));
                 }
                 Ok(Content::Nothing) => {}
-                Err(err) => self.complain(Some(path), &err.to_string()),
+                Err(err) => self.complain(path.as_str(), &err.to_string()),
             }
         }
+        if let Some(path) = found.keys().nth(SCIP_FILES_MAX) {
+            self.complain(path.as_str(), &format!("there are more than {SCIP_FILES_MAX}"));
+        }
+        if !used.tool.is_empty() {
+            used.files = all.len();
+            used.edges = all.values().map(|it| it.calls.len()).sum();
+            tracing::info!(
+                tool = used.tool,
+                files = used.files,
+                outdated = used.outdated,
+                "indexes of compilers are used"
+            );
+            self.progress(|it| it.scip = Some(used));
+        }
+        self.graph(|graph| all.into_iter().for_each(|(path, told)| graph.tell(&path, Some(told))));
         *seen = found;
     }
 
-    /// Returns the indexes at the root, with their stamps.
-    fn named_scip(&self) -> Vec<(RepoPath, Stamp)> {
-        let entries = self.0.root.entries().into_iter().flatten().flatten();
+    /// Returns the indexes at the root, with their stamps; one more than are read, if there are more.
+    fn named_scip(&self) -> Seen {
+        let entries = self.0.root.entries().into_iter().flatten().flatten().take(ROOT_ENTRIES_MAX);
         let named =
             entries.filter_map(|it| it.file_name().into_string().ok()).filter(|it| it.ends_with(ENDING));
-        let paths = named.filter_map(|it| RepoPath::parse(&it).ok());
-        paths.filter_map(|path| Some((path.clone(), stamp(&self.0.root, &path).ok()??))).collect()
+        let paths: BTreeSet<RepoPath> = named.filter_map(|it| RepoPath::parse(&it).ok()).collect();
+        let stamped = paths.into_iter().filter_map(|path| {
+            let stamp = stamp(&self.0.root, &path).ok()??;
+            Some((path, stamp))
+        });
+        stamped.take(SCIP_FILES_MAX + 1).collect()
     }
 
-    fn complain(&self, path: Option<&RepoPath>, why: &str) {
-        let name = path.map_or(ENDING, |it| it.as_str());
+    fn complain(&self, name: &str, why: &str) {
         let text = format!("{COMPLAINS}{name} is not used: {why}");
         tracing::warn!("{text}");
         self.progress(|it| it.missing.push(text));
     }
 
-    fn believe(&self, index: &ScipIndex<'_>, name: &RepoPath, made: Stamp) {
-        let (mut definitions, mut defined, mut current) = (Definitions::new(), BTreeSet::new(), Vec::new());
+    /// Adds what an index tells to the facts of all.
+    fn believe(&self, index: &ScipIndex<'_>, made: Stamp, (all, used): (&mut AllTold, &mut Scip)) {
+        let (mut definitions, mut current, mut paths) = (Definitions::new(), Vec::new(), BTreeSet::new());
         for document in &index.documents {
-            let defines = document.occurrences.iter().filter(|it| it.defines);
-            defined.extend(defines.clone().map(|it| it.symbol));
-            let Some(file) = self.believed(document, made) else { continue };
-            for it in defines {
+            if document.occurrences.is_empty() || !paths.insert(document.path) {
+                continue;
+            }
+            let Some(file) = self.believed(document, made) else {
+                used.outdated += 1;
+                continue;
+            };
+            for it in document.occurrences.iter().filter(|it| it.defines) {
                 if let Some(symbol) = file.defined(it) {
                     definitions.entry(it.symbol).or_insert((file.path.clone(), symbol));
                 }
@@ -98,24 +126,16 @@ impl Index {
             // The file is read again in a moment, mostly from the cache, so that not all are held at once.
             current.push(document);
         }
-        let (mut edges, mut files) = (0, 0);
         for document in &current {
             let Some(file) = self.believed(document, made) else { continue };
-            let told = file.calls(&definitions, &defined);
-            edges += told.edges.len();
-            files += 1;
-            self.graph(|graph| graph.tell(&file.path, Some(told)));
+            let Told { calls, settled } = file.calls(&definitions);
+            let told = all.entry(file.path).or_default();
+            told.calls.extend(calls);
+            told.settled.extend(settled);
         }
-        let outdated = index.documents.len() - files;
-        let tool = if index.tool.is_empty() { "an unnamed program".to_owned() } else { index.tool.clone() };
-        tracing::info!(tool, files, outdated, edges, "{name} is used");
-        self.progress(|it| {
-            let scip = it.scip.get_or_insert_with(Scip::default);
-            let separator = if scip.tool.is_empty() { "" } else { ", " };
-            scip.tool = format!("{}{separator}{tool}", scip.tool);
-            (scip.files, scip.outdated, scip.edges) =
-                (scip.files + files, scip.outdated + outdated, scip.edges + edges);
-        });
+        let tool: String = index.tool.chars().take(TOOL_CHARS_MAX).collect();
+        let tool = if tool.is_empty() { "an unnamed program" } else { &*tool };
+        used.tool = if used.tool.is_empty() { tool.to_owned() } else { format!("{}, {tool}", used.tool) };
     }
 
     /// Returns a file that the index has, that was not written since, and in which the names stand where the index says.
@@ -156,6 +176,9 @@ impl Believed<'_> {
 
     /// Returns the offset of a name, and the name.
     fn text(&self, it: &Occurrence<'_>) -> Option<(u32, &str)> {
+        if it.start > SCIP_COLUMN_MAX {
+            return None;
+        }
         let start_of_line = *self.lines.get(usize::try_from(it.line).ok()?)?;
         let rest = &self.bytes[start_of_line..];
         let text = &rest[..memchr::memchr(b'\n', rest).unwrap_or(rest.len())];
@@ -173,44 +196,47 @@ impl Believed<'_> {
         found.map(|symbol| symbol.path.clone())
     }
 
-    /// Returns the calls of symbols with known definitions, and the names of which the index tells every call. `defined` are all symbols
-    /// that the index defines; the others are outside of the repository.
-    fn calls(&self, definitions: &Definitions<'_>, defined: &BTreeSet<&str>) -> Told {
-        let mut calls: BTreeMap<&str, Vec<Place>> = BTreeMap::new();
+    /// Returns the calls of symbols with known definitions, and the names of which each call is among them.
+    fn calls(&self, definitions: &Definitions<'_>) -> Told {
+        let mut places: BTreeMap<&str, Vec<Place>> = BTreeMap::new();
         for call in &self.reading.calls {
             let Some(caller) = call.caller else { continue };
             let place = Place { at: call.at, caller, is_told: false };
-            calls.entry(&*call.callee.name).or_default().push(place);
+            places.entry(&*call.callee.name).or_default().push(place);
         }
-        calls.values_mut().for_each(|places| places.sort_unstable_by_key(|it| it.at));
-        let mut edges = BTreeSet::new();
+        places.values_mut().for_each(|all| all.sort_unstable_by_key(|it| it.at));
+        let mut told = Told::default();
         for it in self.document.occurrences.iter().filter(|it| !it.defines) {
+            let Some((file, callee)) = definitions.get(it.symbol) else { continue };
             let Some((at, name)) = self.text(it) else { continue };
-            let Some(places) = calls.get_mut(name) else { continue };
+            let Some(all) = places.get_mut(name) else { continue };
             // The name of a call stands at or behind the call's beginning.
-            let before = places.partition_point(|place| place.at <= at);
-            let Some(place) = before.checked_sub(1).map(|last| &mut places[last]) else { continue };
+            let before = all.partition_point(|place| place.at <= at);
+            let Some(place) = before.checked_sub(1).map(|last| &mut all[last]) else { continue };
             let caller = &self.reading.symbols[place.caller as usize];
-            if !caller.range.contains(&at) {
-                continue;
-            }
-            let found = definitions.get(it.symbol);
-            // A symbol in a file that has changed since is somewhere in the repository.
-            place.is_told |= found.is_some() || !defined.contains(it.symbol);
-            if let Some((path, symbol)) = found {
-                edges.insert((caller.path.clone(), path.clone(), symbol.clone()));
+            if caller.range.contains(&at) {
+                place.is_told |= self.is_first(name, (place.at, at));
+                let (caller, name) = (caller.path.clone(), name.into());
+                told.calls.insert(ToldCall { caller, name, file: file.clone(), callee: callee.clone() });
             }
         }
-        let mut settled: BTreeMap<(u32, &str), bool> = BTreeMap::new();
-        for (name, places) in &calls {
-            for place in places {
-                *settled.entry((place.caller, name)).or_insert(true) &= place.is_told;
+        let mut settled: BTreeMap<(&str, &str), bool> = BTreeMap::new();
+        for (name, all) in &places {
+            for place in all {
+                // Two symbols may have one path, as in code for two systems.
+                let caller = &*self.reading.symbols[place.caller as usize].path;
+                *settled.entry((caller, name)).or_insert(true) &= place.is_told;
             }
         }
         let settled = settled.into_iter().filter(|(_, is_settled)| *is_settled);
-        let path = |caller: u32| self.reading.symbols[caller as usize].path.clone();
-        let settled = settled.map(|((caller, name), _)| (path(caller), name.into())).collect();
-        Told { edges: edges.into_iter().collect(), settled }
+        told.settled = settled.map(|((caller, name), _)| (caller.into(), name.into())).collect();
+        told
+    }
+
+    /// Checks whether a name at an offset is the first one behind the beginning of a call: any other is not that of the call itself.
+    fn is_first(&self, name: &str, (begins, at): (u32, u32)) -> bool {
+        let between = &self.bytes[begins as usize..at as usize];
+        memchr::memmem::find(between, name.as_bytes()).is_none()
     }
 }
 
@@ -219,7 +245,7 @@ struct Place {
     at: u32,
     /// The number of the calling symbol in the reading.
     caller: u32,
-    /// Whether the index tells what is called here.
+    /// Whether the index tells what is called here, and that is in the repository.
     is_told: bool,
 }
 

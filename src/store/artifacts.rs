@@ -61,9 +61,8 @@ pub type RunElsewhere = (HostId, u32);
 #[derive(Serialize, Deserialize)]
 struct List {
     task: TaskId,
-    /// The number of the task's attempt that has left it.
-    #[serde(default = "first")]
-    attempt: u32,
+    /// The number of the task's attempt that has left it; `None` in a list of a release that wrote no number.
+    attempt: Option<u32>,
     #[serde(flatten)]
     kept: StoredChangeset,
 }
@@ -71,13 +70,7 @@ struct List {
 /// The number in a list.
 #[derive(Deserialize)]
 struct Numbered {
-    #[serde(default = "first")]
-    attempt: u32,
-}
-
-/// The attempt of a list that does not say one.
-fn first() -> u32 {
-    1
+    attempt: Option<u32>,
 }
 
 impl Artifacts {
@@ -168,8 +161,7 @@ impl Artifacts {
         }
         let list = files.iter().find(|(name, _)| name == LIST);
         // A list that cannot be read is refused where it is read.
-        let left_by =
-            list.and_then(|(_, bytes)| serde_json::from_slice(bytes).ok()).map(|it: Numbered| it.attempt);
+        let left_by = list.and_then(|(_, bytes)| serde_json::from_slice::<Numbered>(bytes).ok()?.attempt);
         // The host had left an earlier attempt's result, and could not leave the one of the last.
         if left_by.is_some_and(|it| it != attempt) {
             return Ok(());
@@ -239,7 +231,7 @@ impl Artifacts {
             incomplete: harvest.incomplete,
             answer: answer.into(),
         };
-        let list = List { task: task.clone(), attempt, kept };
+        let list = List { task: task.clone(), attempt: Some(attempt), kept };
         write(&half.join(LIST), &serde_json::to_vec(&list).map_err(StoreError::damaged)?)?;
         sync(half)
     }
@@ -266,10 +258,25 @@ impl Artifacts {
         Ok(self.list(&shelf(task))?.filter(|list| list.task == *task).map(|list| list.kept))
     }
 
-    /// Returns those of these tasks that have a kept result, here or for the other hosts.
-    pub fn having(&self, tasks: Vec<TaskId>) -> BTreeSet<TaskId> {
-        let is_here = |it: &TaskId| self.folder.join(shelf(it)).join(LIST).is_file();
-        let (here, elsewhere): (BTreeSet<TaskId>, BTreeSet<TaskId>) = tasks.into_iter().partition(is_here);
+    /// Returns the kept result of an attempt of a task that ran here; `None` if there is none, or none any more.
+    ///
+    /// # Errors
+    /// If it exists and cannot be read.
+    pub fn of_attempt(&self, task: &TaskId, attempt: u32) -> Result<Option<StoredChangeset>, StoreError> {
+        let list = self.list(&shelf(task))?.filter(|it| it.task == *task);
+        Ok(list.filter(|it| it.attempt.is_none_or(|left_by| left_by == attempt)).map(|it| it.kept))
+    }
+
+    /// Returns those of these tasks whose last attempts have a kept result. The word beside each says whether that attempt ran here.
+    pub fn having(&self, tasks: Vec<(TaskId, bool)>) -> BTreeSet<TaskId> {
+        // What an earlier attempt here has left has no output.
+        let is_here = |(task, ran_here): &(TaskId, bool)| {
+            let name = if *ran_here { LIST } else { OUTPUT };
+            self.folder.join(shelf(task)).join(name).is_file()
+        };
+        let (here, elsewhere): (Vec<_>, Vec<_>) = tasks.into_iter().partition(is_here);
+        let [here, elsewhere]: [BTreeSet<TaskId>; 2] =
+            [here, elsewhere].map(|all| all.into_iter().map(|it| it.0).collect());
         let Some(shared) = self.shared.as_ref().filter(|_| !elsewhere.is_empty()) else { return here };
         let shelves = elsewhere.iter().map(shelf).collect();
         let there = shared.has(shelves).unwrap_or_else(|error| {

@@ -6,6 +6,7 @@
 //! peers (`auth`) and confinement (`jail`).
 #![deny(unsafe_code)] // Windows has no safe words for users and processes, the C library none for memory; each block says why it is sound
 
+use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -53,6 +54,17 @@ pub use memory::{give_memory_back, own_memory};
 pub use ports::{Listener, is_this_program_at, listener_at};
 pub use ports_free::port_is_free;
 pub use ways::Ways;
+
+/// Checks whether a path still leads to an open file.
+///
+/// # Errors
+/// The system's error, but for a path at which there is nothing.
+pub fn is_at(file: &File, path: &Path) -> io::Result<bool> {
+    match File::open(path) {
+        Err(err) if err.kind() == io::ErrorKind::NotFound => Ok(false),
+        found => Ok(identity(&found?)? == identity(file)?),
+    }
+}
 
 /// A process with a controlling terminal.
 #[derive(Clone, PartialEq, Eq, Debug)]

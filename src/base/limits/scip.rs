@@ -1,7 +1,7 @@
 //! Limits of the indexes that compilers write.
 
 /// Names in a `.scip` index. A million lines of code have some ten million; in a project of that size, the
-/// guesses that the index would correct are not needed.
+/// index is refused, and the calls are those that are found without it.
 pub const SCIP_OCCURRENCES_MAX: usize = 4_000_000;
 
 /// The size of a `.scip` index that is read, in bytes; it is held in memory meanwhile.
@@ -9,3 +9,6 @@ pub const SCIP_BYTES_MAX: usize = 64 << 20;
 
 /// `.scip` indexes that are read: more than there are languages.
 pub const SCIP_FILES_MAX: usize = 16;
+
+/// The last column at which a name of an index is looked for: a line is gone through for each name in it.
+pub const SCIP_COLUMN_MAX: u32 = 10_000;

@@ -75,8 +75,7 @@ impl Handles<endpoints::MyTasks> for Own {
             Refusal::TaskNotFound => OwnError::invalid("the cursor is not one of a page of yours"),
             other => map::fault(other),
         })?;
-        let changed = page.tasks.iter().filter(|it| it.changes.is_some());
-        let there = self.0.provost.with_changes(changed.map(|it| it.id().clone()).collect()).await;
+        let there = self.0.provost.with_changes(page.tasks.iter().map(|it| &**it)).await;
         let tasks = page.tasks.iter().map(|task| map::task(task, there.contains(task.id()))).collect();
         Ok(wire::MyTasks { tasks, next: page.next.map(|id| id.to_string()) })
     }

@@ -58,8 +58,7 @@ impl Handles<endpoints::Tasks> for Own {
         let before = query.before.map(|it| map::task_id(&it)).transpose()?;
         let snapshot =
             self.0.provost.snapshot_before(filter, query.limit, before).await.map_err(map::fault)?;
-        let finished = snapshot.finished.tasks.iter().filter(|it| it.changes.is_some());
-        let there = self.0.provost.with_changes(finished.map(|it| it.id().clone()).collect()).await;
+        let there = self.0.provost.with_changes(snapshot.finished.tasks.iter()).await;
         let awaited = self.0.provost.view(AwaitedNeeds).await.map_err(map::fault)?;
         Ok(map::tasks(&snapshot, &there, &awaited))
     }
@@ -107,8 +106,7 @@ impl Own {
 
     /// Encodes a task with the state of its changes.
     pub(super) async fn told(&self, task: &Task) -> wire::Task {
-        let changed = task.changes.iter().map(|_| task.id().clone()).collect();
-        let there = self.0.provost.with_changes(changed).await;
+        let there = self.0.provost.with_changes(std::iter::once(task)).await;
         self.with_counted(map::task(task, there.contains(task.id())), task).await
     }
 }
@@ -194,8 +192,8 @@ impl Handles<endpoints::TaskPage> for Own {
         let choice = TaskChoice::new(state, query.worker.as_deref(), query.by.as_deref(), &text).since(since);
         let limit = query.limit.unwrap_or(TASK_PAGE_MAX).clamp(1, TASK_PAGE_MAX);
         let page = self.0.provost.task_page(choice, after.transpose()?, limit).await.map_err(map::fault)?;
-        let changed = page.tasks.iter().filter(|it| it.state.is_finished() && it.changes.is_some());
-        let there = self.0.provost.with_changes(changed.map(|it| it.id().clone()).collect()).await;
+        let finished = page.tasks.iter().filter(|it| it.state.is_finished()).map(|it| &**it);
+        let there = self.0.provost.with_changes(finished).await;
         let awaited = self.0.provost.view(AwaitedNeeds).await.map_err(map::fault)?;
         let count = |state: &str| page.counts.get(state).copied().unwrap_or(0);
         Ok(wire::TaskPage {

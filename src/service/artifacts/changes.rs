@@ -9,10 +9,12 @@ use super::{
     Agreed, Answer, Applied, ApplyError, Artifact, Previewed, Principal, Provost, Refusal, RepoPath,
     SHOWN_CHARS,
 };
-use provost_base::{DaemonId, JobId, TaskId, WITH_BACKSLASH, is_absolute, nearest, shell_word, visible_name};
+use provost_base::{
+    DaemonId, HostId, JobId, TaskId, WITH_BACKSLASH, is_absolute, nearest, shell_word, visible_name,
+};
 use provost_domain::command::DiscardChanges;
 use provost_domain::view::OneJob;
-use provost_domain::{HereIs, StoredChangeset};
+use provost_domain::{HereIs, StoredChangeset, Task};
 
 /// Paths near a wrong one that an error names.
 const NEAR_MAX: usize = 3;
@@ -99,13 +101,17 @@ impl Provost {
         })
     }
 
-    /// Returns those of these tasks whose changes are on the disk.
-    pub async fn with_changes(&self, tasks: Vec<TaskId>) -> BTreeSet<TaskId> {
-        if tasks.is_empty() {
+    /// Returns those of these tasks whose changes are to be had, on the disk or from the other hosts.
+    pub async fn with_changes<'a>(&self, tasks: impl Iterator<Item = &'a Task>) -> BTreeSet<TaskId> {
+        let changed = tasks.filter(|it| it.changes.is_some());
+        let changed: Vec<_> = changed.map(|it| (it.id().clone(), it.daemon.host)).collect();
+        if changed.is_empty() {
             return BTreeSet::new();
         }
-        let artifacts = self.artifacts();
-        let there = move || artifacts.having(tasks);
+        let (artifacts, here) = (self.artifacts(), self.view(HereIs).await.ok().map(|it| it.host));
+        let ran_here = move |host: HostId| host.is_alone() || here.is_none_or(|here| here == host);
+        let there =
+            move || artifacts.having(changed.into_iter().map(|(id, host)| (id, ran_here(host))).collect());
         tokio::task::spawn_blocking(there).await.unwrap_or_default()
     }
 
@@ -163,11 +169,16 @@ impl Provost {
         if ran.as_ref().is_some_and(|it| it.tried > 0 && it.state.is_finished() && it.changes.is_none()) {
             return Ok(None);
         }
-        let elsewhere = ran.and_then(|it| it.commit_away().map(|_| (it.daemon.host, it.attempt())));
-        let elsewhere = elsewhere.filter(|(host, _)| here.is_none_or(|here| here.host != *host));
+        let is_elsewhere =
+            move |it: &Task| !it.daemon.is_alone() && here.is_some_and(|here| here.host != it.daemon.host);
         let (artifacts, id) = (self.artifacts(), task.clone());
-        let find = move || match elsewhere {
-            Some(run) => artifacts.of_elsewhere(&id, run),
+        let find = move || match ran.as_deref() {
+            Some(it) if is_elsewhere(it) && it.commit_away().is_some() => {
+                artifacts.of_elsewhere(&id, (it.daemon.host, it.attempt()))
+            }
+            // A run at the host of its asker leaves nothing for the others.
+            Some(it) if is_elsewhere(it) => Ok(None),
+            Some(it) => artifacts.of_attempt(&id, it.attempt()),
             None => artifacts.of(&id),
         };
         let kept = tokio::task::spawn_blocking(find).await;

@@ -28,13 +28,13 @@ impl Server {
     /// Returns the parameters of a new connection. Blocking: the password is read.
     ///
     /// # Errors
-    /// [`StoreError::Away`] if the password cannot be read now; the next connection reads it again.
+    /// [`StoreError::Database`] if the password cannot be read now; the next connection reads it again.
     pub(super) fn config(&self) -> Result<Config, StoreError> {
         let mut config = self.config.clone();
         if let Some(password) = &self.password {
             let read = password.read();
             let secret = read.map_err(|why| {
-                StoreError::Away(format!("the password of `[store] url` cannot be read: {why}").into())
+                StoreError::Database(format!("the password of `[store] url` cannot be read: {why}").into())
             })?;
             config.password(secret.expose());
         }

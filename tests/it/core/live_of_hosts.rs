@@ -66,7 +66,8 @@ fn what_an_earlier_attempt_here_has_left_is_not_taken_for_that_of_a_later_one_el
     let twice = builder("retries = 1\nretry_delay = \"3s\"");
     let (machines, _daemons) = machines([&format!("[limits]\nworkers = 1\n{twice}"), &twice]);
     let [a, b] = &machines.all[..] else { panic!("two") };
-    // Only the files of the asker's own machine have this one.
+    // Only the files of the asker's own machine have this one, and git ignores it, so that the task may go elsewhere.
+    std::fs::write(a.repo().join(".git/info/exclude"), "here.txt\n").unwrap();
     a.write("here.txt", "");
     let goal =
         "if [ -e here.txt ]; then echo the first; echo first >made.txt; exit 3; fi; echo second; sleep 6";

@@ -4,6 +4,7 @@
 use std::process::Stdio;
 
 use provost::base::limits::CHANGED_FILES_MAX;
+use serde_json::json;
 
 use super::tasks_of_hosts::{ask, builder, delegate, host_of, is, machines, until};
 use crate::support::forger::{hex, signed};
@@ -140,9 +141,25 @@ fn a_result_that_is_too_large_costs_its_reader_no_memory_and_is_refused() {
     assert!(!is_shown && said.contains("cannot be unpacked"), "{said}");
     for name in ["../../out.base", "/tmp/out", "..", "1.base/x", ""] {
         leave("name", vec![("kept.json".into(), b"{}"), (name.to_owned(), b"out")]);
-        std::fs::remove_dir_all(state_dir(a).join("artifacts")).unwrap();
+        // Of a result with such a name nothing is written.
+        let _warm_ones = std::fs::remove_dir_all(state_dir(a).join("artifacts"));
         let (is_shown, said) = diff(a, "name");
         assert!(!is_shown && said.contains("has a name that no file of a run has"), "{name}: {said}");
+    }
+    // Nor is the result of an attempt taken for that of another.
+    let shelf = machines.sql("select shelf from provost.artifact where task = 'name' limit 1");
+    for (attempt, is_taken) in [(2, false), (1, true)] {
+        let list = json!({
+            "task": "name", "attempt": attempt, "artifacts": [], "left_out": [], "incomplete": false, "answer": ""
+        });
+        leave("name", vec![("kept.json".into(), list.to_string().as_bytes()), ("output".into(), b"")]);
+        let (is_shown, said) = diff(a, "name");
+        assert!(!is_shown || !said.contains("+name"), "{said}");
+        assert_eq!(
+            state_dir(a).join("artifacts").join(&shelf).exists(),
+            is_taken,
+            "attempt {attempt}: {said}"
+        );
     }
     let grown = highest(&daemons[0]) - before;
     assert!(grown < 64 << 10, "the daemon has grown by {grown} KiB");

@@ -43,6 +43,11 @@ pub(super) fn machines<const N: usize>(of: [&str; N]) -> (Machines, Vec<Daemon>)
     let daemons = machines.start();
     let able = "select count(*) from provost.ability";
     until("each host has said what it can do", || machines.sql(able) == N.to_string());
+    if of.iter().any(|it| it.contains("[workers.builder]")) {
+        let has_read =
+            |it: &World| it.done("ada", &["status"])["workers"].to_string().contains("\"builder\"");
+        until("each has read it", || machines.all.iter().all(has_read));
+    }
     (machines, daemons)
 }
 

@@ -58,6 +58,12 @@ fn what_was_kept_is_found_by_its_task_and_by_its_id() {
     store.keep((&one, 1), &Changeset::default(), "again").unwrap();
     assert_eq!(store.of(&one).unwrap().unwrap().artifacts, [], "the last one counts");
     assert_eq!(store.base_of(&kept.artifacts[0].id).unwrap(), None);
+    // An attempt's result is not that of another.
+    store.keep((&one, 2), &harvest(&one), "of the second").unwrap();
+    let answer = |attempt: u32| store.of_attempt(&one, attempt).unwrap().map(|it| it.answer.to_string());
+    assert_eq!((answer(1), answer(2).as_deref(), answer(3)), (None, Some("of the second"), None));
+    let having = |ran_here: bool| store.having(vec![(one.clone(), ran_here), (other.clone(), ran_here)]);
+    assert_eq!((having(true).len(), having(false).len()), (1, 0));
     // What an attempt here has left is not the result of the one that another host has made afterwards.
     store.keep((&one, 1), &harvest(&one), "an attempt's").unwrap();
     assert_eq!(store.of_elsewhere(&one, (HostId::of(7), 1)).unwrap(), None);
