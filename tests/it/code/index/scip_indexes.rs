@@ -205,11 +205,30 @@ fn an_index_goes_before_what_the_rules_find_where_it_knows_every_call_of_the_nam
     assert_eq!(read.callees("u.ts:f"), ["b.ts:run"], "as a setting of the compiler may lead there");
     assert_eq!(read.callers("a.ts:run"), [""; 0]);
     let read = Read::with(&[A, B, ("u.ts", once)], ON, leads_to("far", once));
-    assert_eq!(read.callees("u.ts:f"), [""; 0], "of another package");
+    assert_eq!(
+        read.callees("u.ts:f"),
+        ["a.ts:run"],
+        "an index of a part of the repository knows nothing of the rest"
+    );
+
+    // What the index tells of moves to another file.
+    let through = "export function f() { run(); }\nimport { run } from './barrel';\n";
+    let barrel = ("barrel.ts", "export { run } from './b';\n");
+    let mut read = Read::with(&[A, B, barrel, ("u.ts", through)], ON, leads_to("b.ts", through));
+    assert_eq!(read.callees("u.ts:f"), ["b.ts:run"]);
+    read.put("barrel.ts", "export { run } from './c';\n");
+    read.put("c.ts", "export function run() {}\n");
+    read.put("b.ts", "");
+    read.hears_of("b.ts");
+    eventually("the rules count again", || read.callees("u.ts:f") == ["c.ts:run"]);
 
     // The index says nothing of the second call.
     let twice = "export function f() { run();\n run(); }\nimport { run } from './a';\n";
     let read = Read::with(&[A, B, ("u.ts", twice)], ON, leads_to("b.ts", twice));
+    assert_eq!(read.callees("u.ts:f"), ["a.ts:run", "b.ts:run"]);
+    // Nor of the only one: it tells of a mention behind that.
+    let mentioned = "export function f() { run(); const g = run; }\nimport { run } from './a';\n";
+    let read = Read::with(&[A, B, ("u.ts", mentioned)], ON, leads_to("b.ts", mentioned));
     assert_eq!(read.callees("u.ts:f"), ["a.ts:run", "b.ts:run"]);
 }
 
