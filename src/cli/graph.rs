@@ -111,7 +111,7 @@ fn status(here: &RepoContext) -> Result<u8, CliError> {
     if let Some(scip) = &graph.scip {
         let made_by = out::one_line(&scip.tool, 60);
         let text = format!(
-            "{} calls in {} files, by {made_by}; {} changed since",
+            "{} calls in {} files, by {made_by}; {} files are not as they were indexed",
             scip.edges, scip.files, scip.outdated
         );
         rows.push(row("index", text));
