@@ -287,8 +287,8 @@ pub(super) fn keeper(provost: &Provost) -> Keep {
 /// Returns the function that leaves a run's changes and output for other hosts.
 pub(super) fn share(provost: &Provost) -> Share {
     let provost = provost.clone();
-    Arc::new(move |task: &TaskId, output: &Page| {
-        provost.artifacts().share(task, output.to_bytes(usize::MAX)).map_err(|error| error.to_string())
+    Arc::new(move |run: (&TaskId, u32), output: &Page| {
+        provost.artifacts().share(run, output.to_bytes(usize::MAX)).map_err(|error| error.to_string())
     })
 }
 

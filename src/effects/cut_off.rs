@@ -51,16 +51,19 @@ impl Once {
     /// may have been taken for dead leaves nothing: another one may have left the result of a later attempt.
     pub(super) async fn share(&self, task: &Arc<Task>, over: &Over) {
         let standing = self.workers.handle.engine.standing();
-        let is_cut_off = standing.is_some_and(|it| it.looked >= Duration::from_millis(RUNS_CUT_OFF_MS));
-        if task.commit_away().is_none() || is_cut_off || matches!(over.end, End::NotStarted(_) | End::Lost(_))
-        {
+        let is_silent = standing.is_some_and(|it| it.looked >= Duration::from_millis(RUNS_CUT_OFF_MS));
+        if task.commit_away().is_none() || matches!(over.end, End::NotStarted(_)) {
             return;
         }
-        let (share, id) = (self.workers.share.clone(), task.id().clone());
+        if is_silent || self.order.cut_off.load(Ordering::Acquire) {
+            tracing::warn!(task = %task.id(), "what a run has left stays on this host, which was cut off from the others");
+            return;
+        }
+        let (share, id, attempt) = (self.workers.share.clone(), task.id().clone(), task.attempt());
         // The offsets are those of the running time, so that a reader who has followed the run can go on behind the last one.
         let live = self.workers.outputs.get(&id);
         let output = live.map_or_else(|| in_order(&over.output), |it| it.whole());
-        match tokio::task::spawn_blocking(move || share(&id, &output)).await {
+        match tokio::task::spawn_blocking(move || share((&id, attempt), &output)).await {
             Ok(Ok(())) => {}
             Ok(Err(why)) => tracing::warn!(why, task = %task.id(), "what a run has left stays on this host"),
             Err(_) => tracing::warn!(task = %task.id(), "what a run has left stays on this host"),

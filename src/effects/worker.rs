@@ -92,7 +92,7 @@ pub struct WorkerParts {
 pub type TraceParent = Arc<dyn Fn(&Task) -> String + Send + Sync>;
 
 /// Leaves the kept changes of a task, and the output of its run, for other hosts.
-pub type Share = Arc<dyn Fn(&TaskId, &Page) -> Result<(), String> + Send + Sync>;
+pub type Share = Arc<dyn Fn((&TaskId, u32), &Page) -> Result<(), String> + Send + Sync>;
 
 /// Returns how much of a run's changes is kept.
 pub type RoomNow = Arc<dyn Fn() -> ChangesRoom + Send + Sync>;

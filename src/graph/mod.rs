@@ -50,7 +50,7 @@ pub struct Graph {
     unlinked: BTreeSet<u32>,
     unresolved: BTreeSet<u32>,
     /// Edges from other sources, by the file of the calling symbol.
-    told: BTreeMap<RepoPath, Told>,
+    told: told::AllTold,
     edges: usize,
     bytes: usize,
 }
@@ -246,6 +246,8 @@ impl Graph {
         self.files.adds(number, &adds, true);
         self.look_again_at(&adds);
         self.wake(path.as_str());
+        let told = self.told.callers_in(path).filter_map(|caller| self.files.at(caller.as_str()));
+        self.unresolved.extend(told);
     }
 
     /// Files that have asked for these keys look again.
@@ -318,29 +320,6 @@ impl Graph {
             let reads = |outline: &Outline| (outline.rules().is_settings)(path.as_str());
             let readers = all.filter(|it| self.files.outline(*it).is_some_and(reads));
             self.unlinked.extend(readers.collect::<Vec<_>>());
-        }
-    }
-
-    /// Takes in the facts of another source about the calls in one file. `None` forgets them.
-    pub fn tell(&mut self, path: &RepoPath, told: Option<Told>) {
-        let before = match told {
-            Some(told) => self.told.insert(path.clone(), told),
-            None => self.told.remove(path),
-        };
-        if before.as_ref() != self.told.get(path) {
-            self.unresolved.extend(self.files.at(path.as_str()));
-        }
-    }
-
-    /// How many files have edges that were found out by other means.
-    pub fn files_told(&self) -> usize {
-        self.told.len()
-    }
-
-    /// Forgets all edges that were found out by other means.
-    pub fn forget_told(&mut self) {
-        for path in std::mem::take(&mut self.told).into_keys() {
-            self.unresolved.extend(self.files.at(path.as_str()));
         }
     }
 
@@ -449,7 +428,7 @@ impl Graph {
     fn resolve(&mut self, number: u32) {
         let Some(file) = self.files.get(number) else { return };
         let Resolved { mut edges, mut deps, asked } = Resolver::new(&self.files, number, &file.outline).run();
-        if let Some(told) = self.told.get(&file.path) {
+        if let Some(told) = self.told.of(&file.path) {
             self.add_told(number, told, &mut edges, &mut deps);
         }
         let asked: Box<[Key]> = asked.iter().map(|key| self.files.keys.of(key)).collect();

@@ -1,7 +1,8 @@
 //! What another source, as the index of a compiler, knows of the calls in a file, and what it replaces of what was found here.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
+use super::modules::folder_of;
 use super::outline::Outline;
 use super::{Edge, FoundBy, Graph, Target};
 use provost_base::RepoPath;
@@ -28,37 +29,116 @@ pub struct Told {
     pub settled: BTreeSet<(Box<str>, Box<str>)>,
 }
 
-/// The facts that count now: a symbol of which a source tells may have gone since.
+/// The facts of other sources, by the file of the calling symbol.
+#[derive(Default, Debug)]
+pub(super) struct AllTold {
+    files: BTreeMap<RepoPath, Told>,
+    /// The files of the calling symbols, by the file of the called one.
+    into: BTreeMap<RepoPath, BTreeSet<RepoPath>>,
+}
+
+impl AllTold {
+    pub(super) fn of(&self, path: &RepoPath) -> Option<&Told> {
+        self.files.get(path)
+    }
+
+    /// Returns the files in which a call of a symbol of this file is told of.
+    pub(super) fn callers_in(&self, path: &RepoPath) -> impl Iterator<Item = &RepoPath> {
+        self.into.get(path).into_iter().flatten()
+    }
+
+    /// Replaces the facts about a file; returns whether they have changed.
+    fn set(&mut self, path: &RepoPath, told: Option<Told>) -> bool {
+        if self.files.get(path) == told.as_ref() {
+            return false;
+        }
+        for call in self.files.remove(path).into_iter().flat_map(|it| it.calls) {
+            if let Some(callers) = self.into.get_mut(&call.file) {
+                callers.remove(path);
+                if callers.is_empty() {
+                    self.into.remove(&call.file);
+                }
+            }
+        }
+        if let Some(told) = told {
+            for call in &told.calls {
+                self.into.entry(call.file.clone()).or_default().insert(path.clone());
+            }
+            self.files.insert(path.clone(), told);
+        }
+        true
+    }
+}
+
+/// The facts about a file that count now: a symbol of which a source tells may have gone since. The numbers are those of calling symbols.
 #[derive(Default)]
 struct Facts<'a> {
     edges: BTreeSet<(u32, Target)>,
     /// What contains the called symbols, as the class of a constructor.
     around: BTreeSet<(u32, Target)>,
-    /// The names of called symbols that were not found here by rules, by the number of the caller.
-    replaced: BTreeSet<(u32, &'a str)>,
-    /// The names of which each call is known, by the number of the caller.
+    /// The names of the called symbols.
+    names: BTreeSet<(u32, &'a str)>,
+    /// The names of called symbols that the rules have found, too.
+    agreed: BTreeSet<(u32, &'a str)>,
+    /// The names of which each call is known.
     settled: BTreeSet<(u32, &'a str)>,
+    /// The folder and the path of called symbols in languages whose folders are modules: another file may define it for another system.
+    in_folder: BTreeSet<(u32, &'a str, &'a str)>,
 }
 
 impl Graph {
-    /// Adds the facts of another source about a file. They replace guesses and calls without a known target; where each call of a name is
-    /// known, they replace what the rules have found, too.
+    /// Takes in the facts of another source about the calls in one file. `None` forgets them.
+    pub fn tell(&mut self, path: &RepoPath, told: Option<Told>) {
+        if self.told.set(path, told) {
+            self.unresolved.extend(self.files.at(path.as_str()));
+        }
+    }
+
+    /// Returns the number of files about which another source tells.
+    pub fn files_told(&self) -> usize {
+        self.told.files.len()
+    }
+
+    /// Forgets the facts of all other sources.
+    pub fn forget_told(&mut self) {
+        for path in std::mem::take(&mut self.told).files.into_keys() {
+            self.unresolved.extend(self.files.at(path.as_str()));
+        }
+    }
+
+    /// Adds the facts of another source about a file. They replace guesses of the same name, and where each call of a name is known, what
+    /// the rules have found and calls without a known target. Nothing is replaced where the rules have found one of them, too: what is
+    /// beside it is there on purpose, as the code behind a declaration.
     pub(super) fn add_told(&self, number: u32, told: &Told, edges: &mut Vec<Edge>, deps: &mut Vec<u32>) {
         let Some(outline) = self.files.outline(number) else { return };
         let facts = self.facts_of((number, outline), told, edges, deps);
-        edges.retain(|edge| {
-            let at = (edge.caller, edge.target);
-            let Some(name) = self.name_of(outline, edge.target) else { return true };
-            let key = (edge.caller, name);
-            let is_weaker = edge.found == FoundBy::Guess || matches!(edge.target, Target::Unknown(_));
-            match facts.edges.contains(&at) || facts.around.contains(&at) {
-                true => !is_weaker,
-                false => !(facts.settled.contains(&key) || is_weaker && facts.replaced.contains(&key)),
-            }
-        });
+        edges.retain(|edge| self.stays(edge, outline, &facts));
         let known: BTreeSet<(u32, Target)> = edges.iter().map(|it| (it.caller, it.target)).collect();
         let new = facts.edges.into_iter().filter(|it| !known.contains(it));
         edges.extend(new.map(|(caller, target)| Edge { caller, target, found: FoundBy::Index }));
+    }
+
+    /// Checks whether an edge that was found here stays beside the facts.
+    fn stays(&self, edge: &Edge, outline: &Outline, facts: &Facts<'_>) -> bool {
+        let at = (edge.caller, edge.target);
+        let (file, node) = match edge.target {
+            Target::Unknown(word) => return !facts.settled.contains(&(edge.caller, outline.word(word))),
+            Target::Symbol { file, node } => (file, node),
+        };
+        let (Some(there), Some(path)) = (self.files.outline(file), self.files.path(file)) else {
+            return true;
+        };
+        let key = (edge.caller, there.word(there.nodes[node as usize].name));
+        if facts.edges.contains(&at) {
+            // A guess is added as a fact.
+            return edge.found != FoundBy::Guess;
+        }
+        let is_another_of_its_module =
+            facts.in_folder.contains(&(edge.caller, folder_of(path), there.path(node)));
+        if facts.around.contains(&at) || facts.agreed.contains(&key) || is_another_of_its_module {
+            return true;
+        }
+        !facts.names.contains(&key) || edge.found != FoundBy::Guess && !facts.settled.contains(&key)
     }
 
     fn facts_of<'a>(
@@ -73,23 +153,27 @@ impl Graph {
         let (mut facts, mut gone) = (Facts::default(), BTreeSet::new());
         for call in &told.calls {
             let Some(caller) = outline.node(&call.caller) else { continue };
-            let Some(file) = self.files.at(call.file.as_str()) else {
-                gone.insert((caller, &*call.name));
-                continue;
-            };
-            if let Err(at) = deps.binary_search(&file)
-                && file != number
+            let file = self.files.at(call.file.as_str());
+            if let Some(file) = file.filter(|it| *it != number)
+                && let Err(at) = deps.binary_search(&file)
             {
                 deps.insert(at, file);
             }
-            let there = self.files.outline(file);
-            let Some((there, node)) = there.and_then(|it| Some((it, it.node(&call.callee)?))) else {
+            let there = file.and_then(|it| Some((it, self.files.outline(it)?)));
+            let Some((file, there, node)) =
+                there.and_then(|(file, it)| Some((file, it, it.node(&call.callee)?)))
+            else {
                 gone.insert((caller, &*call.name));
                 continue;
             };
-            let edge = (caller, Target::Symbol { file, node });
-            if !by_rules.contains(&edge) {
-                facts.replaced.insert((caller, there.word(there.nodes[node as usize].name)));
+            let (edge, name) =
+                ((caller, Target::Symbol { file, node }), there.word(there.nodes[node as usize].name));
+            facts.names.insert((caller, name));
+            if by_rules.contains(&edge) {
+                facts.agreed.insert((caller, name));
+            }
+            if there.rules().folder_is_module {
+                facts.in_folder.insert((caller, folder_of(call.file.as_str()), there.path(node)));
             }
             let around = there.nodes[node as usize].parent;
             facts.around.extend(around.map(|node| (caller, Target::Symbol { file, node })));
@@ -98,15 +182,5 @@ impl Graph {
         let settled = told.settled.iter().filter_map(|(caller, name)| Some((outline.node(caller)?, &**name)));
         facts.settled.extend(settled.filter(|it| !gone.contains(it)));
         facts
-    }
-
-    /// Returns the name of what a file's call leads to.
-    fn name_of<'a>(&'a self, outline: &'a Outline, target: Target) -> Option<&'a str> {
-        match target {
-            Target::Unknown(word) => Some(outline.word(word)),
-            Target::Symbol { file, node } => {
-                self.files.outline(file).map(|it| it.word(it.nodes[node as usize].name))
-            }
-        }
     }
 }

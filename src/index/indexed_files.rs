@@ -51,6 +51,11 @@ impl IndexedFiles {
         self.files.get(path).is_some_and(|it| it.stamp == Some(stamp))
     }
 
+    /// Checks whether the index has the content that was read so, by its stamp, or by the reading of a file that is too young for one.
+    pub(super) fn has_content(&self, path: &RepoPath, stamp: Stamp, reading: &Weak<Reading>) -> bool {
+        self.files.get(path).is_some_and(|it| it.stamp == Some(stamp) || it.reading.ptr_eq(reading))
+    }
+
     /// Checks whether the index has this very reading of a file.
     pub(super) fn is_of(&self, path: &RepoPath, reading: &Arc<Reading>) -> bool {
         self.files.get(path).is_some_and(|it| std::ptr::eq(it.reading.as_ptr(), Arc::as_ptr(reading)))

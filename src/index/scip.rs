@@ -5,8 +5,8 @@
 //! the names stand where the index says. A language's indexer writes one file, so there may be several.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
 
 use super::read::{Content, Stamp, content, stamp};
 use super::{Index, Scip};
@@ -22,6 +22,8 @@ pub(super) const COMPLAINS: &str = "the index ";
 
 /// The most entries of the root folder that are looked at.
 const ROOT_ENTRIES_MAX: usize = 20_000;
+/// The most bytes from the beginning of a call to the called name.
+const CALL_BYTES_MAX: u32 = 4_096;
 /// The most characters of the name of a program.
 const TOOL_CHARS_MAX: usize = 100;
 
@@ -31,6 +33,7 @@ type Definitions<'a> = BTreeMap<&'a str, (RepoPath, Box<str>)>;
 /// A file that has not changed since the index was made, so that the index is right about it.
 struct Believed<'a> {
     path: RepoPath,
+    stamp: Stamp,
     bytes: Vec<u8>,
     reading: Arc<Reading>,
     document: &'a Document<'a>,
@@ -41,8 +44,8 @@ struct Believed<'a> {
 /// The files at the root when they were last taken in, with their stamps.
 pub(super) type Seen = BTreeMap<RepoPath, Stamp>;
 
-/// The facts of all indexes, by file.
-type AllTold = BTreeMap<RepoPath, Told>;
+/// The facts of all indexes, by file, with the content that was compared.
+type AllTold = BTreeMap<RepoPath, (Stamp, Weak<Reading>, Told)>;
 
 impl Index {
     /// Takes the indexes in, if one of them has changed since the last time. Parts that cannot be used are named.
@@ -75,7 +78,7 @@ impl Index {
         }
         if !used.tool.is_empty() {
             used.files = all.len();
-            used.edges = all.values().map(|it| it.calls.len()).sum();
+            used.edges = all.values().map(|(_, _, told)| told.calls.len()).sum();
             tracing::info!(
                 tool = used.tool,
                 files = used.files,
@@ -84,7 +87,14 @@ impl Index {
             );
             self.progress(|it| it.scip = Some(used));
         }
-        self.graph(|graph| all.into_iter().for_each(|(path, told)| graph.tell(&path, Some(told))));
+        for (path, (stamp, reading, told)) in all {
+            // The lock is held while the graph changes, so that no facts are told about a content that has gone meanwhile.
+            self.known(|known| {
+                if known.has_content(&path, stamp, &reading) {
+                    self.graph(|graph| graph.tell(&path, Some(told)));
+                }
+            });
+        }
         *seen = found;
     }
 
@@ -129,7 +139,8 @@ impl Index {
         for document in &current {
             let Some(file) = self.believed(document, made) else { continue };
             let Told { calls, settled } = file.calls(&definitions);
-            let told = all.entry(file.path).or_default();
+            let content = || (file.stamp, Arc::downgrade(&file.reading), Told::default());
+            let (_, _, told) = all.entry(file.path.clone()).or_insert_with(content);
             told.calls.extend(calls);
             told.settled.extend(settled);
         }
@@ -153,8 +164,8 @@ impl Index {
                 let reading = self.0.cache.read(language, &bytes, &ParseDeadline::endless());
                 let lines =
                     [0].into_iter().chain(memchr::memchr_iter(b'\n', &bytes).map(|at| at + 1)).collect();
-                let file = Believed { path, bytes, reading, document, lines };
-                file.is_as_indexed().then_some(file)
+                let file = Believed { path, stamp, bytes, reading, document, lines };
+                file.is_as_indexed(&self.0.bell.stop).then_some(file)
             }
             _ => None,
         }
@@ -164,10 +175,13 @@ impl Index {
 impl Believed<'_> {
     /// Checks whether names stand at the places of the index: the time of a file can be set. Some symbols have another name in an index
     /// than in the text, as constructors and whole modules, so most must agree.
-    fn is_as_indexed(&self) -> bool {
+    fn is_as_indexed(&self, stop: &AtomicBool) -> bool {
         let places = self.document.occurrences.iter().filter(|it| it.end.is_some_and(|end| end > it.start));
         let (mut agree, mut all) = (0_usize, 0_usize);
         for it in places {
+            if stop.load(Ordering::Relaxed) {
+                return false;
+            }
             all += 1;
             agree += usize::from(self.text(it).is_some_and(|(_, name)| it.symbol.contains(name)));
         }
@@ -176,15 +190,18 @@ impl Believed<'_> {
 
     /// Returns the offset of a name, and the name.
     fn text(&self, it: &Occurrence<'_>) -> Option<(u32, &str)> {
-        if it.start > SCIP_COLUMN_MAX {
-            return None;
-        }
+        let end = it.end.filter(|end| *end <= SCIP_COLUMN_MAX)?;
         let start_of_line = *self.lines.get(usize::try_from(it.line).ok()?)?;
         let rest = &self.bytes[start_of_line..];
+        // A character has at most four bytes.
+        let rest = &rest[..rest.len().min(4 * SCIP_COLUMN_MAX as usize)];
         let text = &rest[..memchr::memchr(b'\n', rest).unwrap_or(rest.len())];
-        let text = std::str::from_utf8(text).ok()?;
+        let text = match std::str::from_utf8(text) {
+            Ok(text) => text,
+            Err(wrong) => std::str::from_utf8(&text[..wrong.valid_up_to()]).ok()?,
+        };
         let (from, to) =
-            (column(text, it.start, self.document.unit)?, column(text, it.end?, self.document.unit)?);
+            (column(text, it.start, self.document.unit)?, column(text, end, self.document.unit)?);
         Some((u32::try_from(start_of_line + from).ok()?, text.get(from..to)?))
     }
 
@@ -208,14 +225,16 @@ impl Believed<'_> {
         let mut told = Told::default();
         for it in self.document.occurrences.iter().filter(|it| !it.defines) {
             let Some((file, callee)) = definitions.get(it.symbol) else { continue };
-            let Some((at, name)) = self.text(it) else { continue };
+            let Some((at, name)) = self.text(it).filter(|(_, name)| it.symbol.contains(name)) else {
+                continue;
+            };
             let Some(all) = places.get_mut(name) else { continue };
             // The name of a call stands at or behind the call's beginning.
             let before = all.partition_point(|place| place.at <= at);
             let Some(place) = before.checked_sub(1).map(|last| &mut all[last]) else { continue };
             let caller = &self.reading.symbols[place.caller as usize];
-            if caller.range.contains(&at) {
-                place.is_told |= self.is_first(name, (place.at, at));
+            if caller.range.contains(&at) && self.is_first(name, (place.at, at)) {
+                place.is_told = true;
                 let (caller, name) = (caller.path.clone(), name.into());
                 told.calls.insert(ToldCall { caller, name, file: file.clone(), callee: callee.clone() });
             }
@@ -235,8 +254,18 @@ impl Believed<'_> {
 
     /// Checks whether a name at an offset is the first one behind the beginning of a call: any other is not that of the call itself.
     fn is_first(&self, name: &str, (begins, at): (u32, u32)) -> bool {
+        if at - begins > CALL_BYTES_MAX {
+            return false;
+        }
         let between = &self.bytes[begins as usize..at as usize];
-        memchr::memmem::find(between, name.as_bytes()).is_none()
+        let is_in_word = |byte: Option<&u8>| {
+            byte.is_some_and(|it| it.is_ascii_alphanumeric() || *it == b'_' || !it.is_ascii())
+        };
+        memchr::memmem::find_iter(between, name.as_bytes()).all(|found| {
+            let behind = found + name.len();
+            is_in_word(found.checked_sub(1).and_then(|it| between.get(it)))
+                || is_in_word(self.bytes.get(begins as usize + behind))
+        })
     }
 }
 

@@ -67,12 +67,6 @@ struct List {
     kept: StoredChangeset,
 }
 
-/// The number in a list.
-#[derive(Deserialize)]
-struct Numbered {
-    attempt: Option<u32>,
-}
-
 impl Artifacts {
     /// Returns the artifacts of a state folder, which need not exist.
     pub fn at(state: &Path) -> Self {
@@ -90,11 +84,11 @@ impl Artifacts {
         Self { shared, ..self }
     }
 
-    /// Leaves the kept results of a task for the other hosts, with the output of its run.
+    /// Leaves the kept results of a task's attempt for the other hosts, with the output of its run.
     ///
     /// # Errors
     /// If it is too much, or the database does not answer.
-    pub fn share(&self, task: &TaskId, output: Vec<u8>) -> Result<(), StoreError> {
+    pub fn share(&self, (task, attempt): (&TaskId, u32), output: Vec<u8>) -> Result<(), StoreError> {
         let Some(shared) = &self.shared else { return Ok(()) };
         let (shelf, mut files) = (shelf(task), Vec::new());
         for path in fs::read_dir(self.folder.join(&shelf)).into_iter().flatten().flatten().map(|it| it.path())
@@ -104,6 +98,7 @@ impl Artifacts {
             }
         }
         files.push((OUTPUT.to_owned(), output));
+        files.push((ATTEMPT.to_owned(), attempt.to_string().into_bytes()));
         shared.put(task, &shelf, &files).inspect_err(|_| {
             // What an earlier attempt has left would be taken for the result of this one by lists.
             let _left_out = shared.clear(&shelf);
@@ -153,17 +148,15 @@ impl Artifacts {
         if is_here() {
             return Ok(());
         }
-        let Some(files) = shared.get(&shelf, ran_by)? else { return Ok(()) };
+        let Some(mut files) = shared.get(&shelf, ran_by)? else { return Ok(()) };
+        let number = files.iter().position(|(name, _)| name == ATTEMPT).map(|at| files.swap_remove(at).1);
         if files.iter().any(|(name, _)| !is_ours(name)) {
             return Err(StoreError::damaged(
                 "a file that another host has left has a name that no file of a run has",
             ));
         }
-        let list = files.iter().find(|(name, _)| name == LIST);
-        // A list that cannot be read is refused where it is read.
-        let left_by = list.and_then(|(_, bytes)| serde_json::from_slice::<Numbered>(bytes).ok()?.attempt);
-        // The host had left an earlier attempt's result, and could not leave the one of the last.
-        if left_by.is_some_and(|it| it != attempt) {
+        // The host had left the result of an earlier attempt, and could not leave that of the last.
+        if number.is_none_or(|it| it != attempt.to_string().into_bytes()) {
             return Ok(());
         }
         system::make_private_folders(&self.folder).map_err(StoreError::io(&self.folder))?;
@@ -400,6 +393,8 @@ impl Artifacts {
 
 const BASE: &str = "base";
 const BYTES: &str = "bytes";
+/// The name, in the database alone, of the file with the number of the attempt.
+const ATTEMPT: &str = "attempt";
 /// The name of the file with the output of another host's run.
 const OUTPUT: &str = "output";
 

@@ -37,8 +37,8 @@ struct Link {
     failed: Option<Instant>,
 }
 
-/// The most files of one result: the list, the output, and two for each changed file.
-const FILES_MAX: usize = 2 + 2 * CHANGED_FILES_MAX;
+/// The most files of one result: the list, the output, the number of the attempt, and two for each changed file.
+const FILES_MAX: usize = 3 + 2 * CHANGED_FILES_MAX;
 
 /// The time after a failure in which no connection is tried.
 const AGAIN_AFTER: Duration = Duration::from_secs(5);

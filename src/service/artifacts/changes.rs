@@ -109,7 +109,8 @@ impl Provost {
             return BTreeSet::new();
         }
         let (artifacts, here) = (self.artifacts(), self.view(HereIs).await.ok().map(|it| it.host));
-        let ran_here = move |host: HostId| host.is_alone() || here.is_none_or(|here| here == host);
+        let ran_here =
+            move |host: HostId| host.is_alone() || here.is_none_or(|here| here.is_alone() || here == host);
         let there =
             move || artifacts.having(changed.into_iter().map(|(id, host)| (id, ran_here(host))).collect());
         tokio::task::spawn_blocking(there).await.unwrap_or_default()
@@ -169,6 +170,8 @@ impl Provost {
         if ran.as_ref().is_some_and(|it| it.tried > 0 && it.state.is_finished() && it.changes.is_none()) {
             return Ok(None);
         }
+        // A store that has left the database has the tasks of then, and everything that this host ran.
+        let here = here.filter(|here| !here.is_alone());
         let is_elsewhere =
             move |it: &Task| !it.daemon.is_alone() && here.is_some_and(|here| here.host != it.daemon.host);
         let (artifacts, id) = (self.artifacts(), task.clone());
@@ -189,7 +192,7 @@ impl Provost {
     /// Finds out why a task has no changes.
     async fn why_nothing(&self, task: &TaskId, runs: &[TaskId]) -> ApplyError {
         let (mut is_known, mut were_kept) = (false, false);
-        let here = self.view(HereIs).await.ok();
+        let here = self.view(HereIs).await.ok().filter(|here| !here.is_alone());
         let is_elsewhere = |it: DaemonId| !it.is_alone() && here.is_some_and(|here| here.host != it.host);
         for run in runs {
             let Ok(it) = self.task(run).await else { continue };

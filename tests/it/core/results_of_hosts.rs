@@ -149,10 +149,11 @@ fn a_result_that_is_too_large_costs_its_reader_no_memory_and_is_refused() {
     // Nor is the result of an attempt taken for that of another.
     let shelf = machines.sql("select shelf from provost.artifact where task = 'name' limit 1");
     for (attempt, is_taken) in [(2, false), (1, true)] {
-        let list = json!({
-            "task": "name", "attempt": attempt, "artifacts": [], "left_out": [], "incomplete": false, "answer": ""
-        });
-        leave("name", vec![("kept.json".into(), list.to_string().as_bytes()), ("output".into(), b"")]);
+        let list =
+            json!({ "task": "name", "artifacts": [], "left_out": [], "incomplete": false, "answer": "" });
+        let (list, number) = (list.to_string(), attempt.to_string());
+        let files = [("kept.json", list.as_bytes()), ("output", b""), ("attempt", number.as_bytes())];
+        leave("name", files.map(|(name, content)| (name.to_owned(), content)).into());
         let (is_shown, said) = diff(a, "name");
         assert!(!is_shown || !said.contains("+name"), "{said}");
         assert_eq!(

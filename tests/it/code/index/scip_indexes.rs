@@ -288,3 +288,52 @@ fn two_languages_bring_two_indexes_and_one_that_is_broken_takes_no_other_away() 
     eventually("the other one is forgotten", || read.callees("u.ts:f") == ["a.ts:run"]);
     assert_eq!(read.callees("u.go:f"), ["s.go:S.Renew"]);
 }
+
+#[test]
+fn what_is_beside_a_call_that_the_rules_have_found_too_stays() {
+    let store =
+        "export interface Store { save(): void }\nexport class FileStore implements Store { save() {} }\n";
+    let uses = "import { Store } from './store';\nexport function f(s: Store) { s.save(); }\n";
+    let (header, code) = ("void renew(void);\n", "#include \"store.h\"\nvoid renew(void) {}\n");
+    let calls = "#include \"store.h\"\nvoid f(void) { renew(); }\n";
+    let (linux, windows) = (
+        "//go:build linux\n\npackage p\nfunc page() {}\n",
+        "//go:build windows\n\npackage p\nfunc page() {}\n",
+    );
+    let pages = "package p\nfunc f() { page() }\n";
+    // The files, where the index has the definition, and where the call.
+    let cases = [
+        (
+            vec![("store.ts", store), ("u.ts", uses)],
+            ("store.ts", store, "export interface", "save"),
+            ("u.ts", uses, "export function"),
+        ),
+        (
+            vec![("store.h", header), ("store.c", code), ("u.c", calls)],
+            ("store.c", code, "void", "renew"),
+            ("u.c", calls, "void"),
+        ),
+        (
+            vec![("p/a_linux.go", linux), ("p/a_windows.go", windows), ("p/u.go", pages)],
+            ("p/a_linux.go", linux, "func", "page"),
+            ("p/u.go", pages, "func"),
+        ),
+    ];
+    for (files, (defining, definition, begins, name), (using, uses, calling)) in cases {
+        let without = Read::of(&files);
+        let index = |root: &Path| {
+            let defined = document(defining, &[at(definition, begins, name, &format!("s {name}()."), true)]);
+            let used = document(using, &[at(uses, calling, name, &format!("s {name}()."), false)]);
+            fs::write(root.join("index.scip"), [tool("test"), defined, used].concat()).unwrap();
+        };
+        let with = Read::with(&files, ON, index);
+        let caller = format!("{using}:f");
+        let both = [&without, &with].map(|it| {
+            let mut all = it.callees(&caller);
+            all.sort();
+            all
+        });
+        assert_eq!(both[0].len(), 2, "{both:?}");
+        assert_eq!(both[0], both[1], "{using}");
+    }
+}
