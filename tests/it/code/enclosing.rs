@@ -14,9 +14,12 @@ fn reading(language: Language, text: &str) -> Reading {
 }
 
 fn touches(language: Language, old: &str, new: &str) -> Vec<String> {
-    let (before, after) = (reading(language, old), reading(language, new));
-    let old = Version { reading: &before, bytes: old.as_bytes() };
-    let new = Version { reading: &after, bytes: new.as_bytes() };
+    touches_as_read((&reading(language, old), old), (&reading(language, new), new))
+}
+
+fn touches_as_read((before, old): (&Reading, &str), (after, new): (&Reading, &str)) -> Vec<String> {
+    let old = Version { reading: before, bytes: old.as_bytes() };
+    let new = Version { reading: after, bytes: new.as_bytes() };
     touched(old, new).into_iter().map(String::from).collect()
 }
 
@@ -280,7 +283,8 @@ fn a_file_that_is_cut_off_at_every_tenth_byte_has_what_is_before_the_cut_or_says
             for cut in (0..text.len()).step_by(10).filter(|at| text.is_char_boundary(*at)) {
                 let half = reading(language, &text[..cut]);
                 // What is cut off is touched, under its name: the symbol at the cut, or, between two members of it, the members behind.
-                let (expected, found) = (innermost(&whole, cut), touches(language, &text, &text[..cut]));
+                let (expected, found) =
+                    (innermost(&whole, cut), touches_as_read((&whole, &text), (&half, &text[..cut])));
                 let is_touched =
                     |it: &String| *it == expected || encloses(it, &expected) || encloses(&expected, it);
                 assert!(
@@ -308,11 +312,13 @@ fn the_symbol_that_is_being_edited_is_the_one_that_is_touched_while_it_does_not_
         let whole = reading(language, &text);
         for at in (0..text.len()).step_by(10).filter(|at| text.is_char_boundary(*at)) {
             let edited = format!("{} ((( {}", &text[..at], &text[at..]);
-            if reading(language, &edited).is_whole() {
+            let after = reading(language, &edited);
+            if after.is_whole() {
                 continue;
             }
             *broken.entry(language).or_default() += 1;
-            let (expected, found) = (innermost(&whole, at), touches(language, &text, &edited));
+            let (expected, found) =
+                (innermost(&whole, at), touches_as_read((&whole, &text), (&after, &edited)));
             // Between two symbols on lines of their own, the one below has its comments.
             let is_it = found == [expected.clone()] || (found.len() == 1 && encloses(&expected, &found[0]));
             assert!(is_it, "{expected} and {found:?} at {at} of:\n{text}");

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use super::tasks_of_hosts::{builder, delegate, is, rules};
 use crate::support::postgres::Server;
 use crate::support::storm::{Storm, rage, settings};
 use crate::support::waits::within;
@@ -44,7 +45,8 @@ fn a_daemon_goes_on_in_the_database_and_again_in_its_folder() {
     daemon.stop();
 
     // The daemon would begin an empty state in the database, and says what to type instead.
-    let settings = format!("store.url = {:?}\nstore.name = \"shop\"\n", database.url);
+    let settings = format!("store.url = {:?}\nstore.name = \"shop\"\n{}", database.url, builder(""));
+    world.rule(&rules());
     world.configure(&settings);
     let (code, text) = says(&world, UP);
     assert!(code != 0 && text.contains("provost store move --to URL"), "{text}");
@@ -62,16 +64,20 @@ fn a_daemon_goes_on_in_the_database_and_again_in_its_folder() {
     let daemon = world.start();
     assert_eq!(world.locked(), ["@work:a", "@work:b"]);
     assert!(lock(&world, "@work:c").1["lock"]["fence"].as_u64().expect("a fence") > fence);
+    assert_eq!(delegate(&world, "made", "echo made >made.txt", &[]).0, 0);
+    is(&world, "made", "completed");
     daemon.stop();
     let head = said(&world, &["journal", "head"])["anchor"].clone();
     let moved = said(&world, &["store", "move", "--to", "folder"]);
     assert_eq!(moved["anchor"], head);
     let (code, text) = says(&world, UP);
     assert!(code != 0 && text.contains("[store] url"), "{text}");
-    world.configure("");
+    world.configure(&builder(""));
     assert_eq!(said(&world, &["journal", "head"])["anchor"], head);
     let daemon = world.start();
     assert_eq!(world.locked(), ["@work:a", "@work:b", "@work:c"]);
+    let (code, text) = says(&world, &["task", "diff", "made"]);
+    assert!(code == 0 && text.contains("+made"), "what a run has left of the time in the database: {text}");
     daemon.stop();
 }
 
