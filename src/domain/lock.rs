@@ -396,7 +396,7 @@ impl State {
             let same = self.locks.live_named(caller.file(), caller.symbol());
             let lock = same.chain(self.locks.live_around(caller.file(), caller.symbol())).find(foreign);
             if let Some(lock) = lock {
-                let guessed = verb.seen.guessed.contains(caller);
+                let guessed = verb.seen.guessed_callers.contains(caller);
                 found.push(Warning::CallerLocked { caller: caller.clone(), lock: lock.clone(), guessed });
             }
         }
@@ -404,7 +404,7 @@ impl State {
             let same = self.locks.live_named(callee.file(), callee.symbol());
             let lock = same.chain(self.locks.live_around(callee.file(), callee.symbol())).find(foreign);
             if let Some(lock) = lock {
-                let guessed = verb.seen.guessed.contains(callee);
+                let guessed = verb.seen.guessed_callees.contains(callee);
                 found.push(Warning::CalleeLocked { callee: callee.clone(), lock: lock.clone(), guessed });
             }
         }

@@ -249,9 +249,10 @@ impl Provost {
         callers.truncate(CALLERS_MAX);
         callees.truncate(CALLERS_MAX);
         let is_guess = |it: &&(SymbolPath, FoundBy)| it.1 == FoundBy::Guess;
-        let guessed = callers.iter().chain(&callees).filter(is_guess).map(|it| it.0.clone()).collect();
+        let [guessed_callers, guessed_callees] =
+            [&callers, &callees].map(|all| all.iter().filter(is_guess).map(|it| it.0.clone()).collect());
         let [callers, callees] = [callers, callees].map(|it| it.into_iter().map(|it| it.0).collect());
-        SymbolFacts { known, names, callers, callees, guessed, gaps }
+        SymbolFacts { known, names, callers, callees, guessed_callers, guessed_callees, gaps }
     }
 }
 

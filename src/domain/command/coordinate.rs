@@ -82,8 +82,10 @@ pub struct SymbolFacts {
     pub callers: Vec<SymbolPath>,
     /// Symbols in any file that it calls directly.
     pub callees: Vec<SymbolPath>,
-    /// Those of these callers and callees that were found by their name alone, or as one of several possible ones.
-    pub guessed: Vec<SymbolPath>,
+    /// The callers among them that were found by their name alone, or as one of several possible ones.
+    pub guessed_callers: Vec<SymbolPath>,
+    /// The same of the callees.
+    pub guessed_callees: Vec<SymbolPath>,
     /// The reasons why callers or callees may be missing here.
     pub gaps: Vec<Box<str>>,
 }
