@@ -289,6 +289,7 @@ fn a_machine_that_was_taken_for_dead_waits_for_a_server_that_takes_no_connection
     // So does a person.
     between.lose(Loses::Nothing);
     let again = b.start();
+    until("it takes part", || states(a)[&false] == ["live"]);
     signal(&again, "-STOP");
     until("it is buried again", || states(a)[&false] == ["down"]);
     between.lose(Loses::Newcomers);
