@@ -82,8 +82,9 @@ struct Facts<'a> {
     agreed: BTreeSet<(u32, &'a str)>,
     /// The names of which each call is known.
     settled: BTreeSet<(u32, &'a str)>,
-    /// The folder and the path of called symbols in languages whose folders are modules: another file may define it for another system.
-    in_folder: BTreeSet<(u32, &'a str, &'a str)>,
+    /// Called symbols that other files may define, too, for another system: the folder of the module, and the path; without a folder in
+    /// languages that declare a symbol in one file and define it in others.
+    others: BTreeSet<(u32, Option<&'a str>, &'a str)>,
 }
 
 impl Graph {
@@ -133,9 +134,9 @@ impl Graph {
             // A guess is added as a fact.
             return edge.found != FoundBy::Guess;
         }
-        let is_another_of_its_module =
-            facts.in_folder.contains(&(edge.caller, folder_of(path), there.path(node)));
-        if facts.around.contains(&at) || facts.agreed.contains(&key) || is_another_of_its_module {
+        let within = defined_within(there, path);
+        let is_another = within.is_some_and(|it| facts.others.contains(&(edge.caller, it, there.path(node))));
+        if facts.around.contains(&at) || facts.agreed.contains(&key) || is_another {
             return true;
         }
         !facts.names.contains(&key) || edge.found != FoundBy::Guess && !facts.settled.contains(&key)
@@ -168,19 +169,31 @@ impl Graph {
             };
             let (edge, name) =
                 ((caller, Target::Symbol { file, node }), there.word(there.nodes[node as usize].name));
-            facts.names.insert((caller, name));
-            if by_rules.contains(&edge) {
-                facts.agreed.insert((caller, name));
+            let around =
+                there.nodes[node as usize].parent.map(|node| (caller, Target::Symbol { file, node }));
+            // The name at the call is that of the class for a constructor.
+            let names = [(caller, name), (caller, &*call.name)];
+            facts.names.extend(names);
+            if by_rules.contains(&edge) || around.is_some_and(|it| by_rules.contains(&it)) {
+                facts.agreed.extend(names);
             }
-            if there.rules().folder_is_module {
-                facts.in_folder.insert((caller, folder_of(call.file.as_str()), there.path(node)));
+            facts.around.extend(around);
+            if let Some(within) = defined_within(there, call.file.as_str()) {
+                facts.others.insert((caller, within, there.path(node)));
             }
-            let around = there.nodes[node as usize].parent;
-            facts.around.extend(around.map(|node| (caller, Target::Symbol { file, node })));
             facts.edges.insert(edge);
         }
         let settled = told.settled.iter().filter_map(|(caller, name)| Some((outline.node(caller)?, &**name)));
         facts.settled.extend(settled.filter(|it| !gone.contains(it)));
         facts
+    }
+}
+
+/// Returns where other files may define a file's symbols, too: a folder, or anywhere (`None`); no answer in languages in which they may not.
+fn defined_within<'a>(of: &Outline, path: &'a str) -> Option<Option<&'a str>> {
+    match () {
+        () if of.rules().folder_is_module => Some(Some(folder_of(path))),
+        () if of.rules().follows.is_some() => Some(None),
+        () => None,
     }
 }

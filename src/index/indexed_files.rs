@@ -53,7 +53,11 @@ impl IndexedFiles {
 
     /// Checks whether the index has the content that was read so, by its stamp, or by the reading of a file that is too young for one.
     pub(super) fn has_content(&self, path: &RepoPath, stamp: Stamp, reading: &Weak<Reading>) -> bool {
-        self.files.get(path).is_some_and(|it| it.stamp == Some(stamp) || it.reading.ptr_eq(reading))
+        self.files.get(path).is_some_and(|it| match it.stamp {
+            Some(known) => known == stamp,
+            // The cache may have forgotten the reading since.
+            None => it.reading.ptr_eq(reading) || it.reading.strong_count() == 0,
+        })
     }
 
     /// Checks whether the index has this very reading of a file.

@@ -207,7 +207,7 @@ impl Believed<'_> {
 
     /// Returns the symbol that a name defines: the innermost around it with this name.
     fn defined(&self, it: &Occurrence<'_>) -> Option<Box<str>> {
-        let (at, name) = self.text(it)?;
+        let (at, name) = self.text(it).filter(|(_, name)| it.symbol.contains(name))?;
         let around = self.reading.symbols.iter().filter(|symbol| symbol.range.contains(&at));
         let found = around.filter(|symbol| symbol.name() == name).min_by_key(|symbol| symbol.range.len());
         found.map(|symbol| symbol.path.clone())
@@ -233,8 +233,9 @@ impl Believed<'_> {
             let before = all.partition_point(|place| place.at <= at);
             let Some(place) = before.checked_sub(1).map(|last| &mut all[last]) else { continue };
             let caller = &self.reading.symbols[place.caller as usize];
-            if caller.range.contains(&at) && self.is_first(name, (place.at, at)) {
-                place.is_told = true;
+            let is_first = self.is_first(name, (place.at, at));
+            if caller.range.contains(&at) && (is_first || self.is_called(at as usize + name.len())) {
+                place.is_told |= is_first;
                 let (caller, name) = (caller.path.clone(), name.into());
                 told.calls.insert(ToldCall { caller, name, file: file.clone(), callee: callee.clone() });
             }
@@ -250,6 +251,12 @@ impl Believed<'_> {
         let settled = settled.into_iter().filter(|(_, is_settled)| *is_settled);
         told.settled = settled.map(|((caller, name), _)| (caller.into(), name.into())).collect();
         told
+    }
+
+    /// Checks whether what stands behind a name looks like a call of it: the name may be the second one of a chain.
+    fn is_called(&self, behind: usize) -> bool {
+        let rest = &self.bytes[behind..self.bytes.len().min(behind + CALL_BYTES_MAX as usize)];
+        rest.trim_ascii_start().first().is_some_and(|it| b"(!<:?{`".contains(it))
     }
 
     /// Checks whether a name at an offset is the first one behind the beginning of a call: any other is not that of the call itself.
