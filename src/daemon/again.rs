@@ -7,7 +7,9 @@ use anyhow::{Error, Result};
 use tokio::time::{Instant, sleep_until};
 
 use super::supervisor::Supervisor;
-use provost_base::limits::{STORE_AWAITED_S_MAX, STORE_TOLD_EVERY_TRIES, STORE_TRIED_EVERY_MS};
+use provost_base::limits::{
+    STORE_AWAITED_S_MAX, STORE_SLOW_TRIES, STORE_TOLD_EVERY_TRIES, STORE_TRIED_EVERY_MS,
+};
 use provost_config::Places;
 use provost_config::awaiting::Record;
 use provost_engine::Lost;
@@ -25,7 +27,8 @@ pub(super) fn is_due(ended: &Error) -> bool {
 }
 
 /// Opens the store. If the database does not answer, and this daemon may wait for it, tries again: without a limit for a service
-/// manager, and for [`STORE_AWAITED_S_MAX`] seconds if it begins again. A daemon that a person starts does not wait. Returns
+/// manager, and for [`STORE_AWAITED_S_MAX`] seconds if it begins again. A daemon that a person starts tries again only if the server is
+/// silent, [`STORE_SLOW_TRIES`] times. Returns
 /// `None` after a signal to stop, or if `provost down` has removed the record of it. Nothing else runs in the daemon yet that the open could keep waiting.
 ///
 /// # Errors
@@ -48,7 +51,12 @@ pub(super) async fn opened<T>(
         let is_away = matches!(err.downcast_ref(), Some(StoreError::Away(_)));
         // A daemon that begins again had its database a moment ago: what the server refuses, it may grant soon.
         let may_pass = is_away || matches!(err.downcast_ref(), Some(StoreError::Database(_)));
-        if !(is_away && supervisor.is_there() || may_pass && begins_again && Instant::now() < until) {
+        let is_silent = err.downcast_ref().is_some_and(|it: &StoreError| it.silent().is_some());
+        let is_slow = is_silent && tries < STORE_SLOW_TRIES;
+        if !(is_slow
+            || is_away && supervisor.is_there()
+            || may_pass && begins_again && Instant::now() < until)
+        {
             return Err(err);
         }
         if tries.is_multiple_of(STORE_TOLD_EVERY_TRIES) {

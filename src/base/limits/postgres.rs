@@ -91,6 +91,9 @@ pub const STORE_AWAITED_S_MAX: u64 = 600;
 /// The pause between two of these tries, in milliseconds.
 pub const STORE_TRIED_EVERY_MS: u64 = 1_000;
 
+/// The further tries of a daemon that a person starts, if the server takes connections and says nothing: it may only be slow.
+pub const STORE_SLOW_TRIES: u64 = 2;
+
 /// The number of these tries of which the log tells one.
 pub const STORE_TOLD_EVERY_TRIES: u64 = 60;
 
