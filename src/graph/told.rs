@@ -7,7 +7,7 @@ use super::outline::Outline;
 use super::{Edge, FoundBy, Graph, Target};
 use provost_base::RepoPath;
 
-/// A call of which another source tells.
+/// A call that another source knows.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct ToldCall {
     /// The path of the calling symbol.
@@ -70,7 +70,7 @@ impl AllTold {
     }
 }
 
-/// The facts about a file that count now: a symbol of which a source tells may have gone since. The numbers are those of calling symbols.
+/// The facts about a file that count now: a symbol that a source names may have gone since. The numbers are those of calling symbols.
 #[derive(Default)]
 struct Facts<'a> {
     edges: BTreeSet<(u32, Target)>,
@@ -80,7 +80,7 @@ struct Facts<'a> {
     names: BTreeSet<(u32, &'a str)>,
     /// The names of called symbols that the rules have found, too.
     agreed: BTreeSet<(u32, &'a str)>,
-    /// The names of which each call is known.
+    /// The names whose calls are all known.
     settled: BTreeSet<(u32, &'a str)>,
     /// Called symbols that other files may define, too, for another system: the folder of the module, and the path; without a folder in
     /// languages that declare a symbol in one file and define it in others.

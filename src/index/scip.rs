@@ -213,7 +213,7 @@ impl Believed<'_> {
         found.map(|symbol| symbol.path.clone())
     }
 
-    /// Returns the calls of symbols with known definitions, and the names of which each call is among them.
+    /// Returns the calls of symbols with known definitions, and the names whose calls are all among them.
     fn calls(&self, definitions: &Definitions<'_>) -> Told {
         let mut places: BTreeMap<&str, Vec<Place>> = BTreeMap::new();
         for call in &self.reading.calls {

@@ -31,7 +31,7 @@ const UNREAD_LANGUAGE: &str = "Provost does not read its language, so each edit 
 const IN_PART: &str = "its name stands in a part that does not parse; the lock is on the name, and holds the symbol when the part \
                        parses again";
 
-/// The same for a file of which only a part was read.
+/// The same for a file that was read in part.
 const NOT_TO_THE_END: &str =
     "not all of its file was read, and the symbol may be in the rest; the lock is on its name";
 

@@ -20,7 +20,7 @@ pub struct Calls {
     /// The guesses among them: matched by name alone, or one of several candidates.
     #[serde(default)]
     pub guessed: Vec<String>,
-    /// Those among them of which a `.scip` index alone tells.
+    /// Those among them that a `.scip` index alone knows.
     #[serde(default)]
     pub indexed: Vec<String>,
     /// Whether all files have been read.
