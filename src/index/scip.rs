@@ -218,10 +218,17 @@ impl Believed<'_> {
         let mut places: BTreeMap<&str, Vec<Place>> = BTreeMap::new();
         for call in &self.reading.calls {
             let Some(caller) = call.caller else { continue };
-            let place = Place { at: call.at, caller, is_told: false };
-            places.entry(&*call.callee.name).or_default().push(place);
+            let all = places.entry(&*call.callee.name).or_default();
+            all.push(Place { at: call.at, caller, calls: 1, told: 0, is_first_told: false });
         }
-        places.values_mut().for_each(|all| all.sort_unstable_by_key(|it| it.at));
+        for all in places.values_mut() {
+            all.sort_unstable_by_key(|it| it.at);
+            all.dedup_by(|it, before| {
+                let is_one_chain = it.at == before.at;
+                before.calls += u32::from(is_one_chain);
+                is_one_chain
+            });
+        }
         let mut told = Told::default();
         for it in self.document.occurrences.iter().filter(|it| !it.defines) {
             let Some((file, callee)) = definitions.get(it.symbol) else { continue };
@@ -235,7 +242,8 @@ impl Believed<'_> {
             let caller = &self.reading.symbols[place.caller as usize];
             let is_first = self.is_first(name, (place.at, at));
             if caller.range.contains(&at) && (is_first || self.is_called(at as usize + name.len())) {
-                place.is_told |= is_first;
+                place.told += 1;
+                place.is_first_told |= is_first;
                 let (caller, name) = (caller.path.clone(), name.into());
                 told.calls.insert(ToldCall { caller, name, file: file.clone(), callee: callee.clone() });
             }
@@ -245,7 +253,8 @@ impl Believed<'_> {
             for place in all {
                 // Two symbols may have one path, as in code for two systems.
                 let caller = &*self.reading.symbols[place.caller as usize].path;
-                *settled.entry((caller, name)).or_insert(true) &= place.is_told;
+                *settled.entry((caller, name)).or_insert(true) &=
+                    place.is_first_told && place.told >= place.calls;
             }
         }
         let settled = settled.into_iter().filter(|(_, is_settled)| *is_settled);
@@ -276,13 +285,16 @@ impl Believed<'_> {
     }
 }
 
-/// A call in a file.
+/// The calls of a name that begin at one place: several in a chain like `a.b(1).b(2)`.
 struct Place {
     at: u32,
     /// The number of the calling symbol in the reading.
     caller: u32,
-    /// Whether the index tells what is called here, and that is in the repository.
-    is_told: bool,
+    calls: u32,
+    /// The number of calls whose target the index knows, in the repository.
+    told: u32,
+    /// Whether the first one is among them.
+    is_first_told: bool,
 }
 
 /// Returns the byte offset of a column.
