@@ -100,11 +100,9 @@ impl Graph {
         self.told.files.len()
     }
 
-    /// Forgets the facts of all other sources.
-    pub fn forget_told(&mut self) {
-        for path in std::mem::take(&mut self.told).files.into_keys() {
-            self.unresolved.extend(self.files.at(path.as_str()));
-        }
+    /// Returns the files about which another source tells.
+    pub fn told_files(&self) -> Vec<RepoPath> {
+        self.told.files.keys().cloned().collect()
     }
 
     /// Adds the facts of another source about a file. They replace guesses of the same name, and where each call of a name is known, what

@@ -54,7 +54,6 @@ impl Index {
         if found == *seen {
             return;
         }
-        self.graph(provost_graph::Graph::forget_told);
         self.progress(|it| {
             it.scip = None;
             it.missing.retain(|why| !why.starts_with(COMPLAINS));
@@ -86,6 +85,11 @@ impl Index {
                 "indexes of compilers are used"
             );
             self.progress(|it| it.scip = Some(used));
+        }
+        // Until here the facts of before count.
+        let before = self.graph(|graph| graph.told_files());
+        for path in before.iter().filter(|it| !all.contains_key(*it)) {
+            self.graph(|graph| graph.tell(path, None));
         }
         for (path, (stamp, reading, told)) in all {
             // The lock is held while the graph changes, so that no facts are told about a content that has gone meanwhile.
