@@ -42,7 +42,7 @@ fn a_scip_index_finds_what_names_do_not_tell_as_long_as_files_are_older() {
     let mut read = Read::with(&[session, uses], ON, scip);
     assert_eq!(read.callers("s.ts:Session.renew"), ["u.ts:f"]);
     assert_eq!(read.callees("u.ts:f"), ["s.ts:Session.renew"]);
-    assert_eq!(read.callees("u.ts:g"), ["?:renew"], "of which the index says nothing");
+    assert_eq!(read.callees("u.ts:g"), ["?:renew"], "the index does not name this call");
     let scip = read.index.state().scip.unwrap();
     assert_eq!((&*scip.tool, scip.files, scip.outdated, scip.edges), ("scip-test 1.0", 2, 0, 1));
 
