@@ -11,7 +11,10 @@ use std::sync::{Arc, Weak};
 use super::read::{Content, Stamp, content, stamp};
 use super::{Index, Scip};
 use provost_base::RepoPath;
-use provost_base::limits::{SCIP_BYTES_MAX, SCIP_COLUMN_MAX, SCIP_FILES_MAX, SOURCE_BYTES_MAX};
+use provost_base::limits::{
+    SCIP_BYTES_MAX, SCIP_CALL_BYTES_MAX, SCIP_COLUMN_MAX, SCIP_FILES_MAX, SCIP_ROOT_ENTRIES_MAX,
+    SCIP_TOOL_CHARS_MAX, SOURCE_BYTES_MAX,
+};
 use provost_graph::{Document, Occurrence, ScipIndex, Told, ToldCall, Unit, read_scip};
 use provost_syntax::{ParseDeadline, Reading, language_of};
 
@@ -19,13 +22,6 @@ use provost_syntax::{ParseDeadline, Reading, language_of};
 const ENDING: &str = ".scip";
 /// The beginning of what is said about a file that cannot be used.
 pub(super) const COMPLAINS: &str = "the index ";
-
-/// The most entries of the root folder that are looked at.
-const ROOT_ENTRIES_MAX: usize = 20_000;
-/// The most bytes from the beginning of a call to the called name.
-const CALL_BYTES_MAX: u32 = 4_096;
-/// The most characters of the name of a program.
-const TOOL_CHARS_MAX: usize = 100;
 
 /// The places of definitions, by the symbols' names in the index.
 type Definitions<'a> = BTreeMap<&'a str, (RepoPath, Box<str>)>;
@@ -104,7 +100,7 @@ impl Index {
 
     /// Returns the indexes at the root, with their stamps; one more than are read, if there are more.
     fn named_scip(&self) -> Seen {
-        let entries = self.0.root.entries().into_iter().flatten().flatten().take(ROOT_ENTRIES_MAX);
+        let entries = self.0.root.entries().into_iter().flatten().flatten().take(SCIP_ROOT_ENTRIES_MAX);
         let named =
             entries.filter_map(|it| it.file_name().into_string().ok()).filter(|it| it.ends_with(ENDING));
         let paths: BTreeSet<RepoPath> = named.filter_map(|it| RepoPath::parse(&it).ok()).collect();
@@ -148,7 +144,7 @@ impl Index {
             told.calls.extend(calls);
             told.settled.extend(settled);
         }
-        let tool: String = index.tool.chars().take(TOOL_CHARS_MAX).collect();
+        let tool: String = index.tool.chars().take(SCIP_TOOL_CHARS_MAX).collect();
         let tool = if tool.is_empty() { "an unnamed program" } else { &*tool };
         used.tool = if used.tool.is_empty() { tool.to_owned() } else { format!("{}, {tool}", used.tool) };
     }
@@ -268,13 +264,13 @@ impl Believed<'_> {
 
     /// Checks whether what stands behind a name looks like a call of it: the name may be the second one of a chain.
     fn is_called(&self, behind: usize) -> bool {
-        let rest = &self.bytes[behind..self.bytes.len().min(behind + CALL_BYTES_MAX as usize)];
+        let rest = &self.bytes[behind..self.bytes.len().min(behind + SCIP_CALL_BYTES_MAX as usize)];
         rest.trim_ascii_start().first().is_some_and(|it| b"(!<:?{`".contains(it))
     }
 
     /// Checks whether a name at an offset is the first one behind the beginning of a call: any other is not that of the call itself.
     fn is_first(&self, name: &str, (begins, at): (u32, u32)) -> bool {
-        if at - begins > CALL_BYTES_MAX {
+        if at - begins > SCIP_CALL_BYTES_MAX {
             return false;
         }
         let between = &self.bytes[begins as usize..at as usize];

@@ -12,3 +12,12 @@ pub const SCIP_FILES_MAX: usize = 16;
 
 /// The last column at which a name of an index is looked for: a line is gone through for each name in it.
 pub const SCIP_COLUMN_MAX: u32 = 10_000;
+
+/// The most entries of the root folder that are looked at for indexes.
+pub const SCIP_ROOT_ENTRIES_MAX: usize = 20_000;
+
+/// The most bytes from the beginning of a call to the called name.
+pub const SCIP_CALL_BYTES_MAX: u32 = 4_096;
+
+/// The most characters of the name of a program that has made an index.
+pub const SCIP_TOOL_CHARS_MAX: usize = 100;
