@@ -3,13 +3,13 @@
 //! Other commands learn by it that such a daemon is there, and end it by removing the record. It counts as long as the daemon that
 //! wrote it has the file locked.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{self, Read as _, Write as _};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write as _};
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use super::Places;
+use super::{Places, locked_record};
 use provost_system as system;
 
 /// The file's name in the state folder.
@@ -72,15 +72,7 @@ impl Drop for Record {
 
 /// Returns the daemon that waits for its database; `None` if none does.
 pub fn awaiting(places: &Places) -> Option<Awaiting> {
-    let path = places.state.join(NAME);
-    if !fs::symlink_metadata(&path).ok()?.is_file() || system::owned(&path).is_err() {
-        return None;
-    }
-    let file = File::open(&path).ok()?;
-    let Err(TryLockError::WouldBlock) = file.try_lock_shared() else { return None };
-    let mut text = Vec::new();
-    file.take(BYTES_MAX).read_to_end(&mut text).ok()?;
-    serde_json::from_slice(&text).ok()
+    locked_record::of_running(&places.state.join(NAME), BYTES_MAX)
 }
 
 /// Makes the daemon that waits end at its next try.

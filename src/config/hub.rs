@@ -1,13 +1,14 @@
 //! The record of the page over all repositories: the process that serves it, and its port. It lies in the state
 //! directory while that process runs; a file without a lock was left by a process that was killed.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{self, Read as _, Write as _};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write as _};
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
 use super::env::Environment;
+use super::locked_record;
 use super::places::{PlacesError, make_private, states};
 use provost_system as system;
 
@@ -59,16 +60,7 @@ impl HubRecord {
 
     /// Returns the record of a process that runs; `None` where none does.
     pub fn of_running(environment: &Environment) -> Option<HubAt> {
-        let path = path(environment).ok()?;
-        let meta = fs::symlink_metadata(&path).ok()?;
-        if !meta.is_file() || meta.len() > BYTES_MAX || system::owned(&path).is_err() {
-            return None;
-        }
-        let file = File::open(&path).ok()?;
-        let Err(TryLockError::WouldBlock) = file.try_lock_shared() else { return None };
-        let mut text = Vec::new();
-        file.take(BYTES_MAX).read_to_end(&mut text).ok()?;
-        serde_json::from_slice(&text).ok()
+        locked_record::of_running(&path(environment).ok()?, BYTES_MAX)
     }
 }
 

@@ -21,6 +21,7 @@ pub mod env;
 mod git_paw;
 mod hub;
 mod load;
+mod locked_record;
 mod mcp_tools;
 mod notify;
 pub mod pin;

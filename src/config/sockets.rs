@@ -5,13 +5,13 @@
 //! daemon that wrote it runs and has the file locked: the system releases the lock when the process ends for any
 //! reason.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{self, Read as _, Write as _};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::Places;
+use super::{Places, locked_record};
 use provost_base::limits::PATH_LEN_MAX;
 use provost_system as system;
 
@@ -65,15 +65,6 @@ impl Drop for Record {
 
 /// Returns the sockets' folder of a running daemon, by the record in its state folder; `None` where no daemon runs or has left one.
 pub fn of_running(state: &Path) -> Option<Whereabouts> {
-    let path = state.join(NAME);
-    let meta = fs::symlink_metadata(&path).ok()?;
-    if !meta.is_file() || system::owned(&path).is_err() {
-        return None;
-    }
-    let file = File::open(&path).ok()?;
-    let Err(TryLockError::WouldBlock) = file.try_lock_shared() else { return None };
-    let mut text = Vec::new();
-    file.take(BYTES_MAX).read_to_end(&mut text).ok()?;
-    let says: Whereabouts = serde_json::from_slice(&text).ok()?;
+    let says: Whereabouts = locked_record::of_running(&state.join(NAME), BYTES_MAX)?;
     (says.runtime.is_absolute() && system::private(&says.runtime).is_ok()).then_some(says)
 }
