@@ -336,8 +336,8 @@ fn a_hundred_connections_too_many_at_the_server_are_said_and_lose_nothing() {
     let entries = || machines.sql("select count(*) from provost.entry").parse::<u64>().unwrap();
     Clients::during_all(&all, || {
         for round in 1..=2 {
-            // The server has room for sixty sessions, and takes in 164 that have not said yet who they are.
-            let many = machines.server.crowd(264);
+            // The server has room for sixty sessions.
+            let many = machines.server.crowd(160);
             machines.server.end_sessions();
             for (clients, world) in all.iter().zip(&machines.all) {
                 let before = clients.refusals();

@@ -55,6 +55,8 @@ pub(crate) mod runs;
 pub(crate) mod sample;
 pub(crate) mod screens;
 pub(crate) mod script;
+#[cfg(target_os = "linux")]
+pub(crate) mod sessions;
 pub(crate) mod signing_desk;
 #[cfg(target_os = "linux")]
 pub(crate) mod small_disk;

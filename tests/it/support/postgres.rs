@@ -16,6 +16,7 @@ use provost::store::{Database, migrate};
 use tempfile::TempDir;
 
 use super::clocks::Clocks;
+use super::sessions::Crowd;
 use super::small_disk::SmallDisk;
 use super::waits::until_some;
 
@@ -272,10 +273,9 @@ impl Server {
         self.child.as_mut().is_some_and(|it| it.try_wait().expect("it is ours").is_some())
     }
 
-    /// So many connections that say nothing; they end when dropped.
-    pub(crate) fn crowd(&self, number: usize) -> Vec<UnixStream> {
-        let socket = self.dir.path().join(format!(".s.PGSQL.{}", self.port));
-        (0..number).map(|_| UnixStream::connect(&socket).expect("a connection")).collect()
+    /// So many tries to begin a session, and then one after the other, as long as what this returns is there.
+    pub(crate) fn crowd(&self, tries: usize) -> Crowd {
+        Crowd::at(self.dir.path().join(format!(".s.PGSQL.{}", self.port)), OWNER, tries)
     }
 
     /// Ends all sessions of its owner's, from outside.
