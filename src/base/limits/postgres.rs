@@ -1,7 +1,11 @@
 //! Bounds of the store in PostgreSQL.
 
-/// The longest time that a whole handshake with a server may take, in milliseconds; a stopped server accepts connections and stays silent.
+/// The longest time that a whole handshake with a server may take if callers of the engine wait for it, or if another server has answered, in
+/// milliseconds; a stopped server accepts connections and stays silent.
 pub const CONNECT_MS_MAX: u64 = 1_500;
+
+/// The longest time of any other handshake, in milliseconds: with TLS and a password it takes some nine round trips to the server.
+pub const HANDSHAKE_MS_MAX: u64 = 5_000;
 
 /// The longest time that a flush and its answers may take, in milliseconds, COMMIT included: COMMIT waits for a
 /// standby without any limit of the server.
@@ -92,7 +96,7 @@ pub const STORE_AWAITED_S_MAX: u64 = 600;
 pub const STORE_TRIED_EVERY_MS: u64 = 1_000;
 
 /// The further tries of a daemon that a person starts, if the server takes connections and says nothing: it may only be slow.
-pub const STORE_SLOW_TRIES: u64 = 2;
+pub const STORE_SLOW_TRIES: u64 = 1;
 
 /// The number of these tries of which the log tells one.
 pub const STORE_TOLD_EVERY_TRIES: u64 = 60;

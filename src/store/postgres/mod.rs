@@ -200,6 +200,7 @@ impl PostgresStore {
         let key = start::journal_key(&mut session, &dir, &database.name)?;
         let keys = HostKeys::of(&dir, &database.name, remembered.host, &key)?;
         let roots = roots::needed(&mut session, &database, remembered.host)?;
+        session.hurry();
         let places = marks::places(&dir, options.outside.as_deref());
         let (known, marks) = (marks::read(&places, &key), Marks::open(&places));
         let words = options.words.unwrap_or_else(|| HostWords::of(&dir));

@@ -61,6 +61,7 @@ impl PostgresStore {
         match attempt.recv_timeout(Duration::from_millis(REACHED_AT_ONCE_MS_MAX)) {
             Ok(Ok(session)) => {
                 (self.session, self.turn) = (session, None);
+                self.session.hurry();
                 Ok(true)
             }
             Ok(Err(err)) => {

@@ -16,26 +16,25 @@ use std::time::{Duration, Instant};
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
-use tokio_postgres::tls::MakeTlsConnect;
 use tokio_postgres::types::ToSql;
-use tokio_postgres::{AsyncMessage, Client, Config, Connection, Error, NoTls, Row, Socket, Statement};
+use tokio_postgres::{Client, Error, Row, Statement};
 
 mod flush;
+mod handshake;
 mod place;
 
 use flush::{Ahead, Sent};
+use handshake::{Haste, best, open};
 
 pub(super) use flush::Answers;
 pub(super) use place::Place;
 
-use super::address::{Server, with_cause};
+use super::address::Server;
 use super::remembered::Newest;
 use super::trouble;
-use crate::error::READ_ONLY;
 use crate::{ServerAt, StoreError};
 use provost_base::limits::{
-    COMMIT_MS_MAX, CONNECT_MS_MAX, IDLE_IN_TRANSACTION_MS, LINK_ENDS_MS_MAX, LOCK_TIMEOUT_MS,
-    LONG_STATEMENT_MS_MAX, STANDBY_READ_MS_MAX, STATEMENT_MS_MAX,
+    COMMIT_MS_MAX, CONNECT_MS_MAX, HANDSHAKE_MS_MAX, LINK_ENDS_MS_MAX, STANDBY_READ_MS_MAX, STATEMENT_MS_MAX,
 };
 
 /// A future that a caller waits for.
@@ -104,6 +103,8 @@ pub(super) struct Session {
     link: Option<Link>,
     /// A transaction of the link that nothing has used yet.
     ahead: Option<Ahead>,
+    /// The longest time of a handshake if no server has answered sooner.
+    patience: Duration,
 }
 
 /// A connection.
@@ -131,7 +132,13 @@ impl Session {
             .enable_all()
             .build()
             .map_err(|source| StoreError::Io { path: "the connection to the database".into(), source })?;
-        Ok(Self { runtime: Some(runtime), servers, purpose, heard: None, link: None, ahead: None })
+        let patience = Duration::from_millis(HANDSHAKE_MS_MAX);
+        Ok(Self { runtime: Some(runtime), servers, purpose, heard: None, link: None, ahead: None, patience })
+    }
+
+    /// Gives later handshakes no more than [`CONNECT_MS_MAX`]: callers of the engine wait for them.
+    pub(super) fn hurry(&mut self) {
+        self.patience = Duration::from_millis(CONNECT_MS_MAX);
     }
 
     /// Returns the session with this function, which gets each word from the server while the session waits or asks.
@@ -230,8 +237,9 @@ impl Session {
         if !self.is_linked() {
             self.drop_link();
             let (servers, purpose, heard) = (&self.servers, self.purpose, &self.heard);
+            let haste = Haste { answered: AtomicBool::new(false), patience: self.patience };
             let tried = run(&self.runtime, async {
-                let all = servers.iter().map(|it| Box::pin(open(it, purpose, heard)) as Work<'_, _>);
+                let all = servers.iter().map(|it| Box::pin(open(it, purpose, heard, &haste)) as Work<'_, _>);
                 Sent::of(all.collect()).answers().await
             })?;
             self.link = Some(best(tried, servers, least)?);
@@ -419,168 +427,4 @@ fn run<T: Send>(runtime: &Option<Runtime>, work: impl Future<Output = T> + Send)
             std::thread::Builder::new().spawn_scoped(scope, || runtime.block_on(work)).map_err(no_thread)?;
         Ok(thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
     })
-}
-
-/// Does the whole handshake with a server, within its time.
-async fn open(server: &Server, purpose: Purpose, heard: &Option<Heard>) -> Result<Link, StoreError> {
-    let config = server.config()?;
-    let handshake = async {
-        match &server.tls {
-            Some(tls) => link(&config, tls.clone(), purpose, heard).await,
-            None => link(&config, NoTls, purpose, heard).await,
-        }
-    };
-    let limit = Duration::from_millis(CONNECT_MS_MAX);
-    match timeout(limit, handshake).await {
-        Ok(done) => done,
-        Err(_) => Err(StoreError::silence(limit)),
-    }
-}
-
-async fn link<T>(config: &Config, tls: T, purpose: Purpose, heard: &Option<Heard>) -> Result<Link, StoreError>
-where
-    T: MakeTlsConnect<Socket>,
-    T::Stream: Send + 'static,
-{
-    let (client, connection) = config.connect(tls).await.map_err(refused)?;
-    let warned = Arc::new(AtomicBool::new(false));
-    let driver = tokio::spawn(drive(connection, warned.clone(), heard.clone()));
-    client.batch_execute(&settings(purpose)).await.map_err(trouble::store_error)?;
-    // For some time after a promotion, the control file still has the old timeline; this function returns the one
-    // that is written, and fails on a standby.
-    let sql = if purpose == Purpose::Read {
-        "select (select system_identifier from pg_control_system())::text, case when pg_is_in_recovery() then 0 else \
-         ('x' || substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8))::bit(32)::bigint end, \
-         current_setting('server_version')"
-    } else {
-        "select (select system_identifier from pg_control_system())::text, \
-         ('x' || substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8))::bit(32)::bigint, \
-         current_setting('server_version')"
-    };
-    let row =
-        client.query_one(sql, &[]).await.map_err(|err| match err.code().map(|it| it.code().to_owned()) {
-            Some(code) if code == "55000" => StoreError::Away(READ_ONLY.into()),
-            _ => trouble::store_error(err),
-        })?;
-    let timeline: i64 = row.try_get(1).map_err(trouble::store_error)?;
-    let place = Place {
-        system: row.try_get(0).map_err(trouble::store_error)?,
-        timeline: u64::try_from(timeline).map_err(StoreError::damaged)?,
-    };
-    let version: String = row.try_get(2).map_err(trouble::store_error)?;
-    let (name, version) = (Arc::from(""), version.into());
-    Ok(Link {
-        client: Arc::new(client),
-        statements: HashMap::new(),
-        place,
-        since: Instant::now(),
-        name,
-        version,
-        warned,
-        driver,
-    })
-}
-
-/// Returns why a handshake failed. The client's own message leaves out that the cause is a certificate without a binding.
-fn refused(err: Error) -> StoreError {
-    let says = with_cause(&err);
-    if says.contains("channel binding") {
-        return StoreError::Database(
-            format!(
-                "{says}: the server has to ask for a password with scram-sha-256 (pg_hba.conf), and its certificate \
-                    must not be of \
-                 Ed25519, for which PostgreSQL has no channel binding"
-            )
-            .into(),
-        );
-    }
-    if err.code().is_none() && says.contains("certificate") {
-        return StoreError::Database(
-            format!("{says}: name the authority of the server's certificate in `[store] ca`, and the server by the \
-                name in it").into(),
-        );
-    }
-    trouble::store_error(err)
-}
-
-fn settings(purpose: Purpose) -> String {
-    let mut text = format!(
-        "set lock_timeout = {LOCK_TIMEOUT_MS}; set idle_in_transaction_session_timeout = {IDLE_IN_TRANSACTION_MS}; \
-         set statement_timeout = {STATEMENT_MS_MAX}; set default_transaction_isolation = 'read committed'; \
-         set synchronous_commit = on; set client_encoding = 'UTF8'; set standard_conforming_strings = on; \
-         set search_path = pg_catalog; set client_connection_check_interval = 1000;"
-    );
-    match purpose {
-        Purpose::Move => text.push_str(&format!(
-            "set statement_timeout = {LONG_STATEMENT_MS_MAX}; set idle_in_transaction_session_timeout = {LONG_STATEMENT_MS_MAX};"
-        )),
-        Purpose::Write | Purpose::Read | Purpose::Migrate | Purpose::Listen => text.push_str(
-            "select set_config('transaction_timeout', '10s', false) where current_setting('server_version_num')::int >= 170000;",
-        ),
-    }
-    if purpose == Purpose::Listen {
-        // A word is a commit, which would wait for the disk and for standbys, under a lock over all databases of
-        // the server. A lost word only costs a beat.
-        text.push_str("set synchronous_commit = off;");
-    }
-    if purpose == Purpose::Read {
-        text.push_str("set default_transaction_read_only = on;");
-    }
-    text
-}
-
-/// Sends and receives, and notes warnings: one during COMMIT may mean that no standby has the data.
-async fn drive<S>(mut connection: Connection<Socket, S>, warned: Arc<AtomicBool>, heard: Option<Heard>)
-where
-    S: tokio_postgres::tls::TlsStream + Unpin + Send,
-{
-    loop {
-        match std::future::poll_fn(|cx| connection.poll_message(cx)).await {
-            Some(Ok(AsyncMessage::Notice(it))) => {
-                if it.code().code().starts_with("01") {
-                    tracing::warn!(code = it.code().code(), says = it.message(), "the database warns");
-                    warned.store(true, Ordering::Release);
-                }
-            }
-            Some(Ok(AsyncMessage::Notification(it))) => {
-                heard.iter().for_each(|heard| heard(it.channel(), it.payload()));
-            }
-            Some(Ok(_)) => {}
-            Some(Err(err)) => return tracing::debug!(%err, "the connection to the database has ended"),
-            None => return,
-        }
-    }
-}
-
-/// Returns the connection to the server with the highest timeline, of those of the database that was seen if one of them answers. An old primary
-/// that comes back claims that it can be written.
-fn best(tried: Vec<Result<Link, StoreError>>, servers: &[Server], least: &Place) -> Result<Link, StoreError> {
-    let (mut best, mut whys, mut told): (Option<Link>, Vec<String>, Option<StoreError>) =
-        (None, Vec::new(), None);
-    for (found, server) in tried.into_iter().zip(servers) {
-        match found {
-            Ok(link) if link.place.is_before(least) => {
-                whys.push(format!(
-                    "{}: an old primary, at timeline {}, and {} was seen (start its successor; if that is gone for good, see docs/hosts.md, \"Go on after a loss\")",
-                    server.name, link.place.timeline, least.timeline
-                ));
-            }
-            Ok(mut link) => {
-                link.name = Arc::from(&*server.name);
-                let rank = |it: &Link| (!it.place.is_foreign(least), it.place.timeline);
-                if best.as_ref().is_none_or(|it| rank(it) < rank(&link)) {
-                    best = Some(link);
-                }
-            }
-            Err(err) => {
-                whys.push(format!("{}: {}", server.name, err.short()));
-                told = told.or(Some(err).filter(|it| !matches!(it, StoreError::Away(_))));
-            }
-        }
-    }
-    match (best, told) {
-        (Some(link), _) => Ok(link),
-        (None, Some(err)) if servers.len() == 1 => Err(err),
-        (None, _) => Err(StoreError::Away(whys.join("; ").into())),
-    }
 }

@@ -1,13 +1,15 @@
 //! A working daemon whose database is killed, hangs, is cut off, fails over, is full, or takes no more: writes are refused with a
 //! sentence while reads go on, and nothing acknowledged is lost. Real servers, and clients whose histories are checked.
 
+use std::time::Duration;
+
 use serde_json::Value;
 
 use super::supervised::{LONG, Manager};
 use crate::support::histories::{Clients, reads_go_on, says};
 use crate::support::pgbouncer::Pooler;
 use crate::support::postgres::{Between, Loses, Server, name_of};
-use crate::support::waits::until_some;
+use crate::support::waits::{until_some, within};
 use crate::support::{UP, World};
 
 fn world(url: &str) -> World {
@@ -169,6 +171,24 @@ fn a_server_that_is_read_only_or_has_no_connections_left_refuses_and_comes_back(
     drop(many);
     until_some("writes go on", || clients.take().then_some(()));
     clients.refusals();
+    clients.check().unwrap();
+    ends_in_order(&world, daemon);
+}
+
+#[test]
+fn a_server_that_is_far_away_is_reached_once_more() {
+    let server = Server::start();
+    let between = Between::at(&server);
+    let world = world(&between.database(&server.database()).url);
+    let daemon = world.start();
+    let clients = Clients::of(&world);
+    assert!(clients.take());
+    // A handshake takes four of these.
+    between.far(Duration::from_millis(450));
+    server.end_sessions();
+    assert!(within(Duration::from_secs(60), || clients.take()), "{}", world.log());
+    between.far(Duration::ZERO);
+    clients.are_refused_in_words();
     clients.check().unwrap();
     ends_in_order(&world, daemon);
 }

@@ -8,7 +8,7 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ use tempfile::TempDir;
 use super::clocks::Clocks;
 use super::sessions::Crowd;
 use super::small_disk::SmallDisk;
-use super::waits::until_some;
+use super::waits::{until_some, within};
 
 /// The user that `initdb` makes, who may do everything.
 const OWNER: &str = "provost";
@@ -463,6 +463,8 @@ impl Drop for Server {
 pub(crate) struct Between {
     dir: TempDir,
     loses: Arc<AtomicU8>,
+    /// The milliseconds that each question takes to the server.
+    takes_ms: Arc<AtomicU64>,
 }
 
 /// The direction that is lost between a client and its server.
@@ -485,6 +487,8 @@ impl Between {
             (UnixListener::bind(dir.path().join(&name)).expect("a socket"), server.dir().join(&name));
         let loses = Arc::new(AtomicU8::new(Loses::Nothing as u8));
         let told = loses.clone();
+        let takes_ms = Arc::new(AtomicU64::new(0));
+        let takes = takes_ms.clone();
         std::thread::spawn(move || {
             for client in listener.incoming().map_while(Result::ok) {
                 if told.load(Ordering::Acquire) == Loses::Newcomers as u8 {
@@ -492,16 +496,22 @@ impl Between {
                 }
                 let Ok(server) = UnixStream::connect(&to) else { continue };
                 let (Ok(from), Ok(into)) = (client.try_clone(), server.try_clone()) else { continue };
-                let (there, back) = (told.clone(), told.clone());
-                std::thread::spawn(move || pass(from, into, &there, Loses::Questions));
-                std::thread::spawn(move || pass(server, client, &back, Loses::Answers));
+                let (there, back, takes) = (told.clone(), told.clone(), takes.clone());
+                std::thread::spawn(move || pass(from, into, &there, (Loses::Questions, &takes)));
+                let at_once = AtomicU64::new(0);
+                std::thread::spawn(move || pass(server, client, &back, (Loses::Answers, &at_once)));
             }
         });
-        Self { dir, loses }
+        Self { dir, loses, takes_ms }
     }
 
     pub(crate) fn swallow(&self, answers: bool) {
         self.lose(if answers { Loses::Answers } else { Loses::Nothing });
+    }
+
+    /// Puts the server so far away.
+    pub(crate) fn far(&self, there_and_back: Duration) {
+        self.takes_ms.store(there_and_back.as_millis().try_into().expect("a short time"), Ordering::Release);
     }
 
     pub(crate) fn lose(&self, what: Loses) {
@@ -516,14 +526,15 @@ impl Between {
     }
 }
 
-/// Passes on what goes one way, until something of it is lost.
-fn pass(mut from: UnixStream, mut into: UnixStream, loses: &AtomicU8, this: Loses) {
+/// Passes on what goes one way, in its time, until something of it is lost.
+fn pass(mut from: UnixStream, mut into: UnixStream, loses: &AtomicU8, (this, takes_ms): (Loses, &AtomicU64)) {
     let (mut bytes, mut is_mute) = ([0; 8_192], false);
     while let Ok(length) = from.read(&mut bytes) {
         is_mute |= loses.load(Ordering::Acquire) & this as u8 != 0;
         if length == 0 {
             break;
         }
+        within(Duration::from_millis(takes_ms.load(Ordering::Acquire)), || false);
         if !is_mute && into.write_all(&bytes[..length]).is_err() {
             return;
         }
