@@ -43,7 +43,7 @@ pub(super) fn graph(here: &RepoContext, it: Graph) -> Result<u8, CliError> {
         Graph::Callees(Symbol { symbol }) => {
             let query = wire::GraphQuery { symbol };
             let calls = wait_for(async { Ok(here.daemon(None).await?.callees(&query).await?) })?;
-            tell(here, &calls, "it calls nothing")
+            tell(here, &calls, "no known callees")
         }
         Graph::Status => status(here),
         Graph::Languages => languages(here),

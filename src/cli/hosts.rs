@@ -164,10 +164,9 @@ fn join(here: &RepoContext, asked: &Join) -> Result<u8, CliError> {
         return Ok(DONE);
     }
     let names: Vec<&str> = joined.hosts.iter().map(|it| it.name.as_str()).collect();
-    let rest = asked
-        .key_file
-        .as_ref()
-        .map_or_else(String::new, |it| format!("; and remove {}, which is needed no more", it.display()));
+    let rest = asked.key_file.as_ref().map_or_else(String::new, |it| {
+        format!("; and remove {}, once all machines that it is for have joined", it.display())
+    });
     out::line(format!(
         "this folder can take part in {:?} now, beside {}\nnext: provost up{rest}",
         database.name,
@@ -198,9 +197,9 @@ pub(super) fn joined(
     here.places.create()?;
     here.places.create_config()?;
     store::join(&here.places.state, database, text, code).map_err(|err| {
-        CliError::refusal("this machine has not joined, and nothing was written")
-            .because(err)
-            .next("docs/hosts.md says what another host needs")
+        CliError::refusal("this machine has not joined").because(err).next(
+            "the same command once more, once that is mended; docs/hosts.md says what another host needs",
+        )
     })
 }
 

@@ -75,7 +75,19 @@ fn set(here: &RepoContext, host: &str, name: Option<&str>, role: Option<&str>) -
     let host = named(here, &shared(here)?, host)?.daemon.host.to_string();
     let listed = users(here)?.into_iter().find(|it| it.host == host);
     let name = match (name, listed) {
-        (Some(name), _) => name.to_owned(),
+        (Some(name), None) => name.to_owned(),
+        (Some(_), Some(it)) => {
+            return Err(CliError::refusal("nothing has changed")
+                .because(format!(
+                    "the user of that host is on the list: {} ({})",
+                    out::one_line(&it.name, 64),
+                    it.role
+                ))
+                .next(format!(
+                    "provost user role {} ROLE; for another name: provost user remove {0}, then add",
+                    &host[..8]
+                )));
+        }
         (None, Some(it)) => it.name,
         (None, None) => {
             return Err(CliError::of("the user of that host is not on the list")

@@ -16,6 +16,7 @@ use super::cli_error::DONE;
 use super::hosts::{code, hidden_line, joined};
 use super::{CliError, RepoContext, invitations, out};
 use provost_base::{HostRole, Secret};
+use provost_config::HostLabel;
 use provost_policy::Builtin;
 use provost_store::{self as store, Database, Invited, Password, RepositoryRoute};
 use provost_system as system;
@@ -40,7 +41,7 @@ pub(super) struct Join {
     into: Option<PathBuf>,
     /// A label of this machine, by which tasks ask for it: `provost delegate --on LABEL`; may be repeated
     #[arg(long = "label", value_name = "LABEL")]
-    labels: Vec<String>,
+    labels: Vec<HostLabel>,
     /// How many tasks it runs at once; by default as many as any host
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..=64))]
     places: Option<u32>,
@@ -114,8 +115,16 @@ fn in_clone(
         None => here.cwd.join(if is_plain(name) { name } else { "repository" }),
     };
     if into.symlink_metadata().is_ok() {
+        // As a try before this one has left it; whether it is a clone of this repository is checked with the invitation.
+        let made = RepoContext::in_folder(into.clone(), here.environment.clone());
+        if let Ok(made) = made.map(|it| RepoContext { json: here.json, ..it })
+            && made.places.identity.join("HEAD").is_file()
+            && made.places.worktree == into.canonicalize().unwrap_or_default()
+        {
+            return Ok(made);
+        }
         return no(
-            &format!("{} is there already", into.display()),
+            &format!("{} is there already, and no clone of git", into.display()),
             "name another folder: --into FOLDER; or type this in the clone",
         );
     }
@@ -168,7 +177,7 @@ fn settings(
         lines.push(format!("store.ca = {}", text(&config.join(AUTHORITIES).display().to_string())));
     }
     if !asked.labels.is_empty() {
-        let labels: Vec<String> = asked.labels.iter().map(|it| text(it)).collect();
+        let labels: Vec<String> = asked.labels.iter().map(|it| text(&it.0)).collect();
         lines.push(format!("host.labels = [{}]", labels.join(", ")));
     }
     lines.extend(asked.places.map(|it| format!("limits.workers = {it}")));
@@ -247,7 +256,7 @@ fn say(here: &RepoContext, asked: &Join, name: &str) -> Result<u8, CliError> {
     if here.json {
         out::json(&json!({
             "name": name, "role": HostRole::Worker.as_str(), "folder": folder.to_string(), "config": config.to_string(),
-            "workers": ["shell"], "labels": asked.labels, "found": found,
+            "workers": ["shell"], "labels": asked.labels.iter().map(|it| &it.0).collect::<Vec<_>>(), "found": found,
         }))?;
         return Ok(DONE);
     }

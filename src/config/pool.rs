@@ -3,6 +3,7 @@
 //! A pool is a bound, so a wrong entry is an error and is not left out. A repository's file may have none.
 
 use std::collections::BTreeMap;
+use std::str::FromStr;
 
 use toml::de::{DeTable, DeValue};
 
@@ -31,10 +32,10 @@ pub struct HostLabel(pub String);
 
 lists! { HostLabel => "list of labels" }
 
-impl Value for HostLabel {
-    const NAME: &'static str = "label";
-    fn read(value: &DeValue<'_>, _: &Context) -> Result<Self, String> {
-        let text = text(value)?;
+impl FromStr for HostLabel {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
         let plain = |it: u8| it.is_ascii_alphanumeric() || b"._-".contains(&it);
         match (1..=LABEL_LEN_MAX).contains(&text.len()) && text.bytes().all(plain) {
             true => Ok(Self(text.to_owned())),
@@ -42,6 +43,13 @@ impl Value for HostLabel {
                 "{text:?} is no label: use at most {LABEL_LEN_MAX} letters, digits, `-`, `_` and `.`"
             )),
         }
+    }
+}
+
+impl Value for HostLabel {
+    const NAME: &'static str = "label";
+    fn read(value: &DeValue<'_>, _: &Context) -> Result<Self, String> {
+        text(value)?.parse()
     }
     fn print(&self) -> Option<String> {
         Some(quoted(&self.0))

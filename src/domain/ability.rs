@@ -58,7 +58,7 @@ pub struct AbleWorker {
 }
 
 impl AbleWorker {
-    fn of(setting: &WorkerSetting) -> Self {
+    pub(super) fn of(setting: &WorkerSetting) -> Self {
         Self {
             tier: Some(setting.tier),
             network: setting.network.clone(),

@@ -59,7 +59,7 @@ pub enum Failure {
         /// The limit, in seconds.
         timeout_s: u64,
     },
-    /// The daemon ended while it ran.
+    /// The daemon ended while it ran, or was cut off from its database.
     Lost,
     /// The jail could not be set up.
     JailRefused {

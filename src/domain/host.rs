@@ -144,7 +144,8 @@ impl State {
     fn give_up_questions_of(&self, now: Timestamp, is_its: impl Fn(DaemonId) -> bool, out: &mut Outbox) {
         for parked in self.approvals.iter().filter(|it| is_its(it.daemon)) {
             self.drop_approval(parked.id, out);
-            self.give_up_parked(now, parked, "Its host was removed", Failure::Lost, out);
+            let failure = Failure::NoHost { why: "its host was removed".into() };
+            self.give_up_parked(now, parked, "Its host was removed", failure, out);
         }
     }
 

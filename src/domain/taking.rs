@@ -107,7 +107,8 @@ impl State {
         let Some(travel) = task.travel.as_ref().filter(|_| task.is_open()) else {
             return Err(Refusal::TaskCannot { from: task.state });
         };
-        if !self.has_place_for(&task.order.worker) || !self.would_take(task, self.room_here()) {
+        let takes = !self.drains && self.has_place_for(&task.order.worker);
+        if !takes || !self.would_take(task, self.room_here()) {
             return Err(refused(format!("task {} is not for this host now", task.id())));
         }
         let why_not = match &verb.cannot {

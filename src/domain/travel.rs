@@ -121,7 +121,7 @@ impl State {
         let able = match first {
             Some(it) => it.workers.get(&verb.worker).cloned().unwrap_or_default(),
             None if comes_by_itself => return Ok(Destination::Here),
-            None if verb.waits_for_host() => AbleWorker::default(),
+            None if verb.waits_for_host() => self.expected(verb),
             None if self.fits_here(verb)
                 || placement.is_none_or(|it| it.on.is_none()) && setting.is_some() =>
             {
@@ -140,6 +140,14 @@ impl State {
                 why.as_deref().unwrap_or("it is not known which one this clone is at; ask again")
             ))),
         }
+    }
+
+    /// Returns the worker for which a task is judged that waits for a host: as this host starts it, or else as another one does. A host whose
+    /// worker reaches further leaves the task to others.
+    fn expected(&self, verb: &Delegate) -> AbleWorker {
+        let here = self.settings.workers.get(&verb.worker).filter(|it| it.kind == WorkerKind::Cli);
+        let elsewhere = || self.abilities.iter().find_map(|it| it.workers.get(&verb.worker).cloned());
+        here.map(AbleWorker::of).or_else(elsewhere).unwrap_or_default()
     }
 
     fn not_here(&self, verb: &Delegate) -> String {

@@ -84,7 +84,8 @@ pub struct User {
 pub struct Users(BTreeMap<HostId, Arc<User>>);
 
 impl Users {
-    pub(super) fn put(&mut self, user: Arc<User>) {
+    /// Adds a user, or replaces that of the same host.
+    pub fn put(&mut self, user: Arc<User>) {
         self.0.insert(user.host, user);
     }
 

@@ -505,27 +505,13 @@ impl Worker {
             .into();
         }
         if self.others.are_there() {
-            let known = match err {
-                StoreError::Full(_) => Some("no space is left for the shared store"),
-                StoreError::WentBack { .. } => {
-                    Some("the shared store has lost what was acknowledged, so nothing is written any more")
-                }
-                StoreError::NewerFormat { .. } | StoreError::UnknownChange { .. } => {
-                    Some("the shared store was written by a newer Provost, which this one cannot follow")
-                }
-                StoreError::BrokenLog { .. } => Some(
-                    "the shared log has an entry that its host does not prove, so nothing is written any more",
-                ),
-                err if err.is_of_connections() => Some(hosts::NO_CONNECTION),
-                _ => None,
+            let says = hosts::said_of(err);
+            let next = if says == hosts::SILENT {
+                "see the log); ask again once it does"
+            } else {
+                "`provost status` says more)"
             };
-            if let Some(says) = known {
-                return format!("{says} (incident {incident}; `provost status` says more)").into();
-            }
-            return format!(
-                "the shared store does not answer (incident {incident}; see the log); ask again once it does"
-            )
-            .into();
+            return format!("{says} (incident {incident}; {next}").into();
         }
         format!("the store failed (incident {incident}; see the log and the free space of its disk)").into()
     }

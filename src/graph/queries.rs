@@ -32,6 +32,8 @@ pub enum LookupResult {
     NoSuchFile,
     /// The file is there, without such a symbol; these others may be meant.
     NoSuchSymbol(Vec<SymbolPath>),
+    /// The file was not read to its end, and no symbol of this name was found before.
+    Unread,
 }
 
 /// The file part of a callee that was not found, in wit's notation.
@@ -216,7 +218,9 @@ impl Graph {
         }
         let found: Vec<SymbolPath> =
             file.outline.called(of.symbol()).into_iter().filter_map(|node| name(file, node)).collect();
-        if found.is_empty() {
+        if found.is_empty() && file.outline.unread == Gap::Anything {
+            LookupResult::Unread
+        } else if found.is_empty() {
             LookupResult::NoSuchSymbol(self.alike(file, of.symbol()))
         } else {
             LookupResult::Found(found)

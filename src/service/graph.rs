@@ -33,6 +33,8 @@ pub enum GraphError {
     NoSuchFile(SymbolPath),
     /// No symbol has this name; these might be meant.
     NoSuchSymbol(Vec<SymbolPath>),
+    /// The file of this symbol was not read to its end, so what it defines is not known.
+    Unread(SymbolPath),
     /// Several files have a symbol of this name.
     Several(Vec<SymbolPath>),
     /// The daemon is shutting down.
@@ -195,7 +197,12 @@ fn calls(index: &Index, symbol: &str, way: CallDirection) -> Result<Calls, Graph
     symbols.truncate(CALLERS_MAX);
     let found_by = |by: FoundBy| symbols.iter().filter(|it| surest.get(*it) == Some(&by)).cloned().collect();
     let (guessed, indexed) = (found_by(FoundBy::Guess), found_by(FoundBy::Index));
-    Ok(Calls { of, symbols, guessed, indexed, state: index.state() })
+    let mut state = index.state();
+    if let Some(why) = gaps_beside(index, &of) {
+        state.complete = false;
+        state.missing.push(why);
+    }
+    Ok(Calls { of, symbols, guessed, indexed, state })
 }
 
 fn meant(index: &Index, symbol: &str) -> Result<Vec<SymbolPath>, GraphError> {
@@ -214,6 +221,7 @@ fn meant(index: &Index, symbol: &str) -> Result<Vec<SymbolPath>, GraphError> {
         LookupResult::Found(found) => Ok(found),
         LookupResult::NoSuchFile => Err(GraphError::NoSuchFile(symbol)),
         LookupResult::NoSuchSymbol(alike) => Err(GraphError::NoSuchSymbol(alike)),
+        LookupResult::Unread => Err(GraphError::Unread(symbol)),
     }
 }
 
@@ -256,11 +264,21 @@ fn not_whole(index: &Index, sources: &[Source], symbols: &[Box<str>]) -> Option<
             }
         }
     }
-    let (count, first) = index.gaps(&files, &names.iter().map(|it| &**it).collect());
+    gaps_in_words(index.gaps(&files, &names.iter().map(|it| &**it).collect())).map(Into::into)
+}
+
+/// Names the files that could not be read whole, if calls from or to these symbols may be missing therefore.
+fn gaps_beside(index: &Index, of: &[SymbolPath]) -> Option<String> {
+    let files = of.iter().map(|it| it.file().clone()).collect();
+    let names = of.iter().map(|it| it.symbol().rsplit('.').next().unwrap_or_default()).collect();
+    gaps_in_words(index.gaps(&files, &names))
+}
+
+fn gaps_in_words((count, first): (usize, Option<RepoPath>)) -> Option<String> {
     let first = first?;
     Some(match count {
-        1 => format!("{first} was not read whole").into(),
-        _ => format!("{count} files were not read whole, such as {first}").into(),
+        1 => format!("{first} was not read whole"),
+        _ => format!("{count} files were not read whole, such as {first}"),
     })
 }
 

@@ -282,7 +282,7 @@ impl Provost {
             let stands = match names.is_empty() {
                 true => {
                     is_in_the_way(&by, &mine, read.as_ref())
-                        || (writes && is_touched(&by, &mine, &places, moves.as_mut()))
+                        || is_touched(&by, &mine, &places, moves.as_mut())
                 }
                 false => is_in_the_way_of(&by, &mine, &names),
             };

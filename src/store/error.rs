@@ -229,6 +229,11 @@ impl StoreError {
         matches!(self, StoreError::Database(says) if says.contains("(42501)"))
     }
 
+    /// Checks whether the database can be read, and takes no writes.
+    pub fn is_read_only(&self) -> bool {
+        matches!(self, StoreError::Away(says) if says.contains(READ_ONLY))
+    }
+
     /// Returns the error for a server that has not answered within this time.
     #[cfg(feature = "postgres")]
     pub(crate) fn silence(limit: std::time::Duration) -> Self {

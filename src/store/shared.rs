@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use provost_base::{DaemonId, Digest, EntryNo, HostRole, Timestamp};
+use provost_base::{DaemonId, Digest, EntryNo, HostId, HostRole, Timestamp};
 use provost_domain::{Counters, LogEntry};
 
 use super::StoreError;
@@ -83,6 +83,8 @@ pub struct HostBeat {
     pub daemon: DaemonId,
     /// The state of its membership.
     pub state: HostState,
+    /// The host that has asked for it to be taken out, as it has signed.
+    pub asked_by: Option<HostId>,
     /// The time of its last sign of life, by the store's clock.
     pub beat: Timestamp,
     /// The oldest format of the log that it reads, and the newest one that it writes.

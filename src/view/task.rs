@@ -106,7 +106,7 @@ pub fn failure(it: &Task) -> Option<String> {
             format!("Worker {} did not come for it within {} s.", named("worker"), number("kept_s"))
         }
         "run_timeout" => format!("It ran longer than the {} s that it had.", number("timeout_s")),
-        "lost" => "The daemon ended while it ran, so that its end is not known.".into(),
+        "lost" => "Its run was lost: the daemon ended, or was cut off from its database, so that its end is not known.".into(),
         "jail_refused" => format!("The jail could not be set up{}.", because("why")),
         "not_begun" | "no_host" => format!("It did not begin{}.", because("why")),
         "worker_failed" => format!("The worker ended badly{}.", because("why")),

@@ -9,16 +9,38 @@ use std::time::Instant;
 
 use super::Worker;
 use provost_base::limits::HOST_TTL_MS;
-use provost_base::{DaemonId, Timestamp};
-use provost_domain::Gone;
+use provost_base::{DaemonId, HostId, Timestamp};
+use provost_domain::{Gone, UserRole, Users};
 use provost_store::{HostBeat, HostState, StoreError};
 
 /// The longest time between two looks that does not count as a gap, in milliseconds.
 const GAP_MS_MAX: u64 = HOST_TTL_MS / 2;
 
 /// The sentence for callers where the server has no connection left.
-pub(super) const NO_CONNECTION: &str =
+const NO_CONNECTION: &str =
     "the shared store has no connection left for this host, which goes on once it has";
+
+/// The sentence for callers where the server does not answer.
+pub(super) const SILENT: &str = "the shared store does not answer";
+
+/// Returns the sentence for callers about a shared store that takes no writes.
+pub(super) fn said_of(err: &StoreError) -> &'static str {
+    match err {
+        StoreError::Full(_) => "no space is left for the shared store",
+        StoreError::WentBack { .. } => {
+            "the shared store has lost what was acknowledged, so nothing is written any more"
+        }
+        StoreError::NewerFormat { .. } | StoreError::UnknownChange { .. } => {
+            "the shared store was written by a newer Provost, which this one cannot follow"
+        }
+        StoreError::BrokenLog { .. } => {
+            "the shared log has an entry that its host does not prove, so nothing is written any more"
+        }
+        err if err.is_of_connections() => NO_CONNECTION,
+        err if err.is_read_only() => "the shared store takes no writes: it is a standby, or read-only",
+        _ => SILENT,
+    }
+}
 
 /// The observations of this daemon about the others.
 #[derive(Debug, Default)]
@@ -52,13 +74,22 @@ impl HostWatch {
     }
 }
 
+/// Returns a host whose removal counts only if its own user or an admin has asked for it.
+fn as_asked_for(users: &Users, it: &HostBeat) -> HostBeat {
+    let may = |by: HostId| by == it.daemon.host || users.role_at(by) == UserRole::Admin;
+    let state = if it.asked_by.is_none_or(may) { it.state } else { HostState::Live };
+    HostBeat { state, ..*it }
+}
+
 impl Worker {
-    /// Looks at the hosts as the store has them in this turn: this host may no longer take part, and dead ones are buried.
+    /// Looks at the hosts as the store has them in this turn: dead ones are buried. Returns `false` if this host takes part no more.
     ///
     /// # Errors
     /// If the store does not answer.
-    pub(super) fn look_at_hosts(&mut self, hosts: &[HostBeat]) -> Result<(), StoreError> {
+    pub(super) fn look_at_hosts(&mut self, hosts: &[HostBeat]) -> Result<bool, StoreError> {
         let here = self.others.daemon();
+        let hosts: Vec<HostBeat> =
+            hosts.iter().map(|it| as_asked_for(&self.core.state().users, it)).collect();
         let mine = hosts.iter().find(|it| it.daemon.host == here.host).map(|it| it.state);
         let gone = match mine {
             Some(HostState::Down) => Some(Gone::Silent),
@@ -67,24 +98,25 @@ impl Worker {
         };
         if let Some(gone) = gone {
             self.takes_part_no_more(gone);
-            return Ok(());
+            return Ok(false);
         }
         let drains = mine == Some(HostState::Draining);
         self.core.drains(drains);
-        if drains && self.store.owed_by(here)?.is_empty() {
+        let leaves = drains && self.store.owed_by(here)?.is_empty();
+        if leaves {
             // Its last run is over: it leaves, and learns so with its next turn.
             self.core.bury(self.now, (here, Gone::Removed), &[], &mut self.out);
         }
         if self.core.state().only_works() {
             // Only full hosts decide which hosts have gone.
-            return Ok(());
+            return Ok(!leaves);
         }
-        for (daemon, gone) in self.others.watch.look(self.now, here, hosts) {
+        for (daemon, gone) in self.others.watch.look(self.now, here, &hosts) {
             tracing::warn!(host = %daemon, ?gone, "a host takes part no more; what it held is freed");
             let owed = self.store.owed_by(daemon)?;
             self.core.bury(self.now, (daemon, gone), &owed, &mut self.out);
         }
-        Ok(())
+        Ok(!leaves)
     }
 
     /// Lets writes go on, since the store answers again.
@@ -98,12 +130,12 @@ impl Worker {
         self.catch_up();
     }
 
-    /// Tells why the store still does not answer. A lost connection may not come back for a reason of its own, which callers hear then.
+    /// Tells why the store still takes no writes. The reason may be another one by now, which callers hear then.
     pub(super) fn is_still_away(&mut self, err: &StoreError) {
         self.tell_trouble(Some(err));
         self.forgets_what_is_lost(err);
-        let says_so = self.broken.as_ref().is_some_and(|why| why.contains(NO_CONNECTION));
-        if self.others.are_there() && says_so != err.is_of_connections() {
+        let says_so = self.broken.as_ref().is_some_and(|why| why.starts_with(said_of(err)));
+        if self.others.are_there() && !says_so {
             self.broken = Some(self.report("the store is still away", err));
         }
     }

@@ -215,8 +215,8 @@ impl Worker {
             if std::mem::take(&mut self.others.is_new) {
                 self.core.begin_again(self.now, &mut self.out);
             }
-            self.look_at_hosts(&begun.hosts)?;
-            if self.lost.is_none() {
+            // What a host publishes after its removal would bind the others for good.
+            if self.look_at_hosts(&begun.hosts)? {
                 self.core.publish_ability(self.now, &mut self.out);
             }
         }

@@ -304,6 +304,12 @@ pub(super) fn answer(it: wire::Answer) -> Result<AnswerApproval, OwnError> {
     })
 }
 
+/// The tasks for which a task still waits: one that has ended without a beginning waits for none.
+fn waits_for(task: &Task) -> Vec<String> {
+    let waits = task.waits.iter().filter(|_| !task.state.is_finished());
+    waits.map(ToString::to_string).collect()
+}
+
 /// Encodes a task; `there` says whether its changes are on the disk.
 pub(super) fn task(task: &Task, there: bool) -> wire::Task {
     let order = &task.order;
@@ -322,7 +328,7 @@ pub(super) fn task(task: &Task, there: bool) -> wire::Task {
             _ => None,
         },
         waits_for: Vec::new(),
-        waits_for_tasks: task.waits.iter().map(ToString::to_string).collect(),
+        waits_for_tasks: waits_for(task),
         priority: None,
         pool: None,
         on: None,
@@ -589,6 +595,11 @@ pub(super) fn graph_fault(error: GraphError) -> OwnError {
         }
         GraphError::NoSuchSymbol(alike) => not_found("no_such_symbol", "nothing in this file has this name".into())
             .hint(format!("maybe {}", names(&alike).join(", "))),
+        GraphError::Unread(symbol) => not_found(
+            "not_read",
+            format!("{} was not read to its end, so it is not known what it defines", symbol.file()),
+        )
+        .hint(format!("provost lock {symbol} says why, and locks the whole file")),
         GraphError::Several(all) => OwnError::new(StatusCode::CONFLICT, "ambiguous", "several symbols have this name")
             .hint(format!("write the whole of one of {}", names(&all).join(", "))),
         GraphError::Ending => fault(Refusal::Stopping),

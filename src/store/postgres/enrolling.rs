@@ -14,7 +14,7 @@ use super::signing::{HostKeys, Removal, removals};
 use super::start::REMOVED;
 use super::{PostgresStore, gaps, unreadable};
 use crate::codec::{int, nat, parse, text};
-use crate::host_keys::{self, At, Enrolled, HostKey, KnownHost, Signer};
+use crate::host_keys::{self, At, Enrolled, HostKey, Invitation, KnownHost, Signer};
 use crate::journal::Key;
 use crate::{HostState, StoreError};
 use provost_base::{Digest, EntryNo, EventSeq, HostId, HostRole, visible_name};
@@ -413,11 +413,36 @@ impl HostKeys {
         self.learn(session, repo, key)?;
         match self.known.get(host) {
             Some(_) => Ok(()),
-            None => Err(StoreError::Key(
-                "the host that has exported the key was removed, or only works, or the file has let in as many as it may, or a host that came with \
-                 it was removed: invite again on a full host that takes part, move this state folder away, and join with that"
-                    .into(),
-            )),
+            None => {
+                let why = invitation.and_then(|(it, _)| self.lets_no_one_in(&it));
+                let why = why.unwrap_or_else(|| "the invitation does not hold".into());
+                Err(StoreError::Key(
+                    format!("{why}: invite again on a full host that takes part, move this state folder away, and join with that").into(),
+                ))
+            }
+        }
+    }
+
+    /// Returns why an invitation lets no further machine in, by what was learned; `None` if it does.
+    pub(super) fn lets_no_one_in(&self, it: &Invitation) -> Option<String> {
+        let came_with = || self.known.hosts.iter().filter(|known| known.invited_with == Some(it.key));
+        let name = || self.named(it.by);
+        match self.known.get(it.by) {
+            None => Some(format!("the host {} that has invited is no member", name())),
+            Some(by) if by.gone.is_some() => {
+                Some(format!("the host {} that has invited was removed", name()))
+            }
+            Some(by) if !by.role.is_full() => {
+                Some(format!("the host {} that has invited only works", name()))
+            }
+            // A host that was removed knows the invitation with which it came.
+            Some(_) if came_with().any(|it| it.gone.is_some()) => {
+                Some("a machine that came with this invitation was removed, so it lets no one in".into())
+            }
+            Some(_) if came_with().count() >= it.most as usize => {
+                Some(format!("the invitation has let in as many machines as it may ({})", it.most))
+            }
+            Some(_) => None,
         }
     }
 }

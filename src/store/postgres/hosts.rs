@@ -1,6 +1,7 @@
 //! Hosts of a repository as the database has them: for lists, and for one more host that joins.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use super::address;
 use super::bounds::in_row;
@@ -12,12 +13,13 @@ use super::signing::HostKeys;
 use super::{enrolling, taken_out, unreadable};
 use crate::codec::{nat, parse};
 use crate::database::IN_DATABASE;
+use crate::host_keys::KnownHosts;
 use crate::journal::Key;
 use crate::key_file::open_key;
 use crate::{Database, HostRow, HostState, Hosts, Joined, StoreError, TakenOut, files};
 use provost_base::limits::HOSTS_MAX;
-use provost_base::{HostId, visible_name};
-use provost_domain::{Event, HOST_REMOVED};
+use provost_base::{HostId, Secret, visible_name};
+use provost_domain::{Event, HOST_REMOVED, Users};
 
 const HOSTS: &str = "select left(h.id, 64), h.inc, left(h.name, 200), left(h.version, 200), left(h.state, 64), h.clean,
         case when isfinite(h.beat) then (extract(epoch from clock_timestamp() - h.beat) * 1000)::bigint else 0 end,
@@ -157,38 +159,41 @@ pub(crate) fn take_out(
         .first()
         .ok_or_else(|| refused(format!("the database has no repository {:?}", database.name)))?;
     let repo: i32 = row.try_get(0).map_err(unreadable)?;
-    let hosts = in_order(rows(&mut session, &database.name)?);
+    let mut hosts = rows(&mut session, &database.name)?;
+    match judge(&mut session, dir, &database.name, &mut hosts) {
+        // A host that breaks the log has to go all the same.
+        Ok(()) | Err(StoreError::BrokenLog { .. } | StoreError::Damaged(_)) => {}
+        Err(err) => return Err(err),
+    }
+    let hosts = in_order(hosts);
     let it = hosts.iter().find(|it| it.daemon.host == host);
     let it = it.ok_or_else(|| refused(format!("{:?} has no host {host}", database.name)))?;
-    let takes_part = |it: &&HostRow| matches!(it.state, HostState::Live | HostState::Draining);
     if it.state == HostState::Removed && is_out(&mut session, repo, it)? {
         return Err(refused(format!("the host {} is removed already", host.short())));
     }
-    let (state, others) = match how {
-        TakenOut::AtOnce => {
-            // A machine that only works frees nothing of others.
-            let frees = |it: &HostRow| it.daemon.host != host && it.role.is_full();
-            (HostState::Removing, hosts.iter().filter(takes_part).any(frees))
-        }
-        TakenOut::Drained => (HostState::Draining, true),
+    let users = users_of(&mut session, repo)?;
+    if let Some(why) = taken_out::why_not(&hosts, &users, (it, how)) {
+        return Err(refused(why));
+    }
+    let state = match how {
+        TakenOut::AtOnce => HostState::Removing,
+        TakenOut::Drained => HostState::Draining,
     };
-    if !others {
-        return Err(refused(format!(
-            "{} is the only host whose daemon runs: no other one would free what it holds",
-            host.short()
-        )));
-    }
-    if how == TakenOut::Drained && it.state != HostState::Live {
-        return Err(refused(format!(
-            "the host {} is {}: its daemon has to run to be drained",
-            host.short(),
-            it.state.as_str()
-        )));
-    }
     let sql = "update provost.host set state = $3 where repo = $1 and id = $2";
     let step = Step::new(sql).with(repo).with(host.to_string()).with(state.as_str());
     let request = taken_out::request_step(repo, (dir, &database.name), (host, state))?;
     session.ask(&[step, request, Step::new("commit")]).map(drop)
+}
+
+/// Returns the users of a repository's hosts.
+fn users_of(session: &mut Session, repo: i32) -> Result<Users, StoreError> {
+    let mut users = Users::default();
+    let sql = "select left(id, 64), body from provost.host_user where repo = $1 and length(body) <= 8192";
+    for row in &session.rows(Step::new(sql).with(repo))? {
+        let id: &str = row.try_get(0).map_err(unreadable)?;
+        users.put(Arc::new(in_row("host_user", id, || parse(row.try_get(1).map_err(unreadable)?))?));
+    }
+    Ok(users)
 }
 
 /// Checks whether a host that the table calls removed is: the journal says so, or it was removed before hosts had keys. Each login can write that
@@ -224,7 +229,7 @@ pub(crate) fn join(dir: &Path, database: &Database, text: &str, code: &str) -> R
     let mut session = Session::new(address::servers(database, "provost/join")?, Purpose::Read)?;
     session.connect(&Place::default())?;
     schema::check(&mut session)?;
-    let sql = "select key_print, roots from provost.repo where name = $1";
+    let sql = "select key_print, roots, id from provost.repo where name = $1";
     let found = session.rows(Step::new(sql).with(database.name.clone()))?;
     let Some(row) = found.first() else {
         return Err(refused(format!(
@@ -247,6 +252,7 @@ pub(crate) fn join(dir: &Path, database: &Database, text: &str, code: &str) -> R
     if hosts.iter().filter(|it| it.state != HostState::Removed).count() >= HOSTS_MAX {
         return Err(refused(format!("{:?} has {HOSTS_MAX} hosts already", database.name)));
     }
+    must_let_in(&mut session, dir, (&secret, row.try_get(2).map_err(unreadable)?), &invited)?;
     let known = files::journal_key(dir)?;
     match known {
         None => files::put_journal_key(dir, &secret)?,
@@ -260,4 +266,27 @@ pub(crate) fn join(dir: &Path, database: &Database, text: &str, code: &str) -> R
     }
     invited.keep(dir)?;
     Ok(Joined { hosts })
+}
+
+/// Checks whether an invitation lets one more machine in: its first start would find that out, with a state folder that is of no use then.
+///
+/// # Errors
+/// [`StoreError::Key`] with the reason.
+fn must_let_in(
+    session: &mut Session,
+    dir: &Path,
+    (secret, repo): (&Secret, i32),
+    invited: &KnownHosts,
+) -> Result<(), StoreError> {
+    let Some((invitation, _)) = &invited.invitation else { return Ok(()) };
+    let key = Key::new(secret);
+    let mut keys = HostKeys::of(dir, &invited.name, invitation.by, &key)?;
+    keys.known = invited.clone();
+    keys.learn(session, repo, &key)?;
+    match keys.lets_no_one_in(invitation) {
+        Some(why) => {
+            Err(StoreError::Key(format!("{why}: invite again on a full host that takes part").into()))
+        }
+        None => Ok(()),
+    }
 }

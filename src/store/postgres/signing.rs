@@ -168,7 +168,7 @@ impl HostKeys {
         Ok(Self { dir, host, print, own, known, machines, removed })
     }
 
-    fn named(&self, host: HostId) -> String {
+    pub(super) fn named(&self, host: HostId) -> String {
         let machine = self.machines.get(&host).filter(|it| !it.is_empty());
         machine.map_or_else(|| host.short(), |it| format!("{} ({it})", host.short()))
     }

@@ -35,9 +35,9 @@ pub(super) fn journal_key(session: &mut Session, dir: &Path, name: &str) -> Resu
         (None, Some(_)) => {
             return Err(StoreError::Key(
                 format!(
-                    "the database has a repository {name:?}, and {} is missing, without which its journal cannot be \
-                        continued: bring it \
-                     back; if that is another repository of the same name, write a name of its own: `[store] name`",
+                    "the database has a repository {name:?}, and {} is missing, without which its journal cannot be continued. If this is one \
+                     more machine, type `provost host invite` on a machine of that repository, and `provost host join` here; if the file was \
+                     lost, bring it back; if that is another repository of the same name, write a name of its own: `[store] name`",
                     dir.join(crate::JOURNAL_KEY).display()
                 )
                 .into(),

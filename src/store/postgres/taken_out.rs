@@ -10,8 +10,9 @@ use super::signing::HostKeys;
 use crate::codec::{parse, text};
 use crate::host_keys::{KnownHosts, Signature, own_key};
 use crate::journal::Key;
-use crate::{HostState, StoreError, files};
+use crate::{HostRow, HostState, StoreError, TakenOut, files};
 use provost_base::{Digest, HostId};
+use provost_domain::{UserRole, Users};
 
 /// The beginning of these facts' keys; the host that is taken out follows.
 const REQUEST: &str = "out:";
@@ -22,6 +23,11 @@ const TAKES_OUT: &[u8] = b"provost-host-takes-out-v1";
 struct Request {
     by: HostId,
     signed: Signature,
+}
+
+/// Returns the host that a request names as its author.
+pub(super) fn asker(request: &str) -> Option<HostId> {
+    parse::<Request>(request).ok().map(|it| it.by)
 }
 
 fn signed_text(print: &Digest, host: HostId, state: HostState) -> Vec<u8> {
@@ -55,6 +61,50 @@ pub(super) fn request_step(
     let sql = "insert into provost.meta (repo, id, body) values ($1, $2, $3)
                on conflict (repo, id) do update set body = excluded.body";
     Ok(Step::new(sql).with(repo).with(format!("{REQUEST}{host}")).with(text(&request)?))
+}
+
+/// Returns why a host is not taken out; `None` if it may be. The daemons look at most of this once more.
+pub(super) fn why_not(hosts: &[HostRow], users: &Users, (it, how): (&HostRow, TakenOut)) -> Option<String> {
+    let (host, id) = (it.daemon.host, it.daemon.host.short());
+    let own = hosts.iter().find(|it| it.is_here);
+    if own.is_some_and(|it| matches!(it.state, HostState::Removed | HostState::Removing)) {
+        return Some("this machine was removed itself, and no daemon goes by what it asks for".into());
+    }
+    let role = own.map(|own| users.role_at(own.daemon.host));
+    if role.is_some_and(|role| role < UserRole::Admin) && own.is_some_and(|own| own.daemon.host != host) {
+        return Some(
+            "the user of this machine is no admin, who takes others out: see provost user list".into(),
+        );
+    }
+    let stays = |it: &&HostRow| {
+        it.daemon.host != host
+            && !matches!(it.state, HostState::Removed | HostState::Removing | HostState::Draining)
+    };
+    let is_admin = |it: &HostRow| it.role.is_full() && users.role_at(it.daemon.host) == UserRole::Admin;
+    let frees = |it: &HostRow| {
+        it.daemon.host != host
+            && it.role.is_full()
+            && matches!(it.state, HostState::Live | HostState::Draining)
+    };
+    if how == TakenOut::AtOnce && !hosts.iter().any(frees) {
+        return Some(format!(
+            "{id} is the only host whose daemon runs: no other one would free what it holds"
+        ));
+    }
+    if !hosts.iter().filter(stays).any(|it| it.role.is_full()) && it.role.is_full() {
+        return Some(format!(
+            "{id} is the only host that does not only work: nobody could use the repository afterwards. To leave the database, \
+             use `provost store move --to folder` there"
+        ));
+    }
+    if is_admin(it) && !hosts.iter().filter(stays).any(is_admin) {
+        return Some(format!(
+            "{id} is the host of the only admin: nobody could change users afterwards. Make another user an admin first, with \
+             `provost user role`"
+        ));
+    }
+    (how == TakenOut::Drained && it.state != HostState::Live)
+        .then(|| format!("the host {id} is {}: its daemon has to run to be drained", it.state.as_str()))
 }
 
 impl HostKeys {

@@ -15,6 +15,7 @@ use super::repo_row::{self, REPO_ROW, RepoRow};
 use super::session::{Place, Step, rows};
 use super::signing::HostKeys;
 use super::start::{REPLACED, must_be_readable, replaced};
+use super::taken_out;
 use super::waker::Waker;
 use super::{PostgresStore, Turn, Written, signing, unreadable, write};
 use crate::codec::{self, int, nat};
@@ -418,7 +419,9 @@ fn host(row: &Line, keys: &HostKeys) -> Result<HostBeat, StoreError> {
 fn beat_of(row: &Line, id: &str, keys: &HostKeys) -> Result<HostBeat, StoreError> {
     let id: HostId = id.parse().map_err(StoreError::damaged)?;
     let state = HostState::parse(row.try_get(2).map_err(unreadable)?)?;
-    let state = keys.counted(id, state, row.try_get(6).map_err(unreadable)?);
+    let request: Option<&str> = row.try_get(6).map_err(unreadable)?;
+    let state = keys.counted(id, state, request);
+    let is_asked_for = matches!(state, HostState::Removing | HostState::Draining);
     let format = |at: usize| -> Result<u32, StoreError> {
         let it: i32 = row.try_get(at).map_err(unreadable)?;
         u32::try_from(it).map_err(StoreError::damaged)
@@ -426,6 +429,7 @@ fn beat_of(row: &Line, id: &str, keys: &HostKeys) -> Result<HostBeat, StoreError
     Ok(HostBeat {
         daemon: DaemonId { host: id, incarnation: nat(row.try_get(1).map_err(unreadable)?)? },
         state,
+        asked_by: request.filter(|_| is_asked_for).and_then(taken_out::asker),
         beat: Timestamp(row.try_get(3).map_err(unreadable)?),
         formats: (format(4)?, format(5)?),
     })

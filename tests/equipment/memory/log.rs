@@ -320,7 +320,10 @@ impl Store for LogStore {
             self.daemon.incarnation = *inc;
             let (daemon, beat) = (self.daemon, log.now);
             let formats = (ENTRY_FORMAT_OLDEST, ENTRY_FORMAT);
-            log.hosts.insert(daemon.host, HostBeat { daemon, state: HostState::Live, beat, formats });
+            log.hosts.insert(
+                daemon.host,
+                HostBeat { daemon, state: HostState::Live, asked_by: None, beat, formats },
+            );
         }
         let (state, mut owed) = self.rows(&log, settings);
         owed.retain(|it| it.by.host == self.daemon.host);

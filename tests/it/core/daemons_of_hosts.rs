@@ -473,6 +473,12 @@ fn a_machine_that_is_removed_ends_and_never_takes_part_again() {
     let own = machines.sql("select id from provost.host where state = 'live'");
     let (code, said) = ask(a, "ada", &["host", "remove", &own[..8], "--yes"]);
     assert!(code != 0 && said.to_string().contains("only host"), "{said}");
+    let (code, said) = ask(a, "ada", &["host", "drain", &own[..8]]);
+    assert!(code != 0 && said.to_string().contains("store move --to folder"), "{said}");
+    for how in [&["host", "drain", &own[..8]][..], &["host", "remove", &own[..8], "--yes"]] {
+        let (code, said) = ask(b, "ada", how);
+        assert!(code != 0 && said.to_string().contains("was removed itself"), "{said}");
+    }
     assert_eq!(lock(a, "ada", 1).0, 0);
     machines.check();
 }

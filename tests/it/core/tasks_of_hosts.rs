@@ -409,11 +409,26 @@ fn a_machine_that_is_drained_takes_nothing_more() {
     let (code, said) = ask(a, &["host", "drain", &host_of(b)]);
     assert_eq!(code, 0, "{said}");
     until("it has left", || !daemons[1].ended().success());
+    // What a host that has left could do binds no other one.
+    assert_eq!(machines.sql("select count(*) from provost.ability"), "2");
     for n in 0..3 {
         let id = format!("rest-{n}");
         assert_eq!(delegate(a, &id, "true", &[]).0, 0);
         assert_eq!(is(a, &id, "completed")["host"], host_of(c));
     }
+    machines.check();
+}
+
+#[test]
+fn a_task_waits_for_a_host_under_the_shipped_rules() {
+    let machines = Machines::joined(2);
+    machines.all.iter().for_each(|it| machines.configure_with(it, &builder("")));
+    let _daemons = machines.start();
+    let a = &machines.all[0];
+    until("its worker is known", || delegate(a, "known", "true", &[]).0 == 0);
+    let (code, said) = delegate(a, "later", "true", &["--on", "none", "--wait-for-host"]);
+    assert_eq!(code, 0, "{said}");
+    assert_eq!(task(a, "later")["state"], "queued");
     machines.check();
 }
 

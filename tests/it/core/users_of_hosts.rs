@@ -8,11 +8,11 @@ use serde_json::{Value, json};
 
 use crate::support::World;
 use crate::support::commands::said;
-use crate::support::forger::{Forger, own, recorded};
+use crate::support::forger::{Forger, bytes, hex, own, recorded};
 use crate::support::machines::Machines;
 use crate::support::rules::ASK;
 use crate::support::terminal::at_the_terminal;
-use crate::support::waits::{until_some, within};
+use crate::support::waits::{stays, until_some, within};
 
 fn until(what: &str, condition: impl FnMut() -> bool) {
     assert!(within(Duration::from_secs(60), condition), "{what}: not within a minute");
@@ -66,6 +66,11 @@ fn a_role_that_one_machine_gives_is_in_force_on_the_other() {
     // A viewer changes nothing.
     let (code, text) = lock(b, 1);
     assert!(code != 0 && text.contains("is a viewer") && text.contains("an agent"), "{text}");
+    let here = own(a).host.to_string();
+    for (by, of, says) in [(b, &here, "no admin"), (a, &here, "host of the only admin")] {
+        let (done, text) = typed(by, &format!("host drain {}", &of[..8]));
+        assert!(!done && text.contains(says), "{text}");
+    }
     let asker = a.client(&daemons[0], "orch:a");
     let (task, reply) = asker.delegate("shell", "true", json!({}));
     drop(reply);
@@ -95,10 +100,42 @@ fn a_role_that_one_machine_gives_is_in_force_on_the_other() {
     // Off the list is no way to more, also after a restart.
     assert!(typed(a, &format!("user remove {}", &other[..8])).0);
     drop(daemons);
-    let _daemons = machines.start();
+    let daemons = machines.start();
     assert_eq!(roles(b), both("admin", "viewer"));
     assert_ne!(lock(b, 2).0, 0);
     assert_eq!(lock(a, 2).0, 0);
+    // The way on where the only admin's machine is lost.
+    drop(daemons);
+    machines.sql("delete from provost.host_user");
+    let _daemons = machines.start();
+    assert_eq!(roles(b), both("admin", "admin"));
+    assert_eq!(lock(b, 3).0, 0);
+    machines.check();
+}
+
+#[test]
+fn no_daemon_takes_a_host_out_because_a_viewers_machine_asks_for_it() {
+    let machines = Machines::joined(3);
+    let _daemons = machines.start();
+    let [a, b, c] = &machines.all[..] else { panic!("three") };
+    let (of_b, of_c) = (own(b), own(c).host.to_string());
+    assert!(typed(a, &format!("user add {} --name cho --role agent", &of_c[..8])).0);
+    until("it is known there", || roles(b).contains(&(true, "viewer".into())));
+    let print = machines.sql("select key_print from provost.repo");
+    for (n, state) in ["draining", "removing"].into_iter().enumerate() {
+        let text =
+            [b"provost-host-takes-out-v1", &bytes(&print)[..], of_c.as_bytes(), state.as_bytes()].concat();
+        let request = json!({ "by": of_b.host, "signed": hex(of_b.pair.sign(&text).as_ref()) });
+        machines.sql(&format!(
+            "insert into provost.meta select id, 'out:{of_c}', '{request}' from provost.repo
+                on conflict (repo, id) do update set body = excluded.body;
+             update provost.host set state = '{state}' where id = '{of_c}'"
+        ));
+        until("a turn has seen it", || lock(a, 3 * n).0 == 0 && lock(c, 3 * n + 1).0 == 0);
+        // A beat of each daemon later, too.
+        stays("it takes part", Duration::from_secs(4), || lock(c, 3 * n + 2).0 == 0);
+    }
+    assert_eq!(machines.sql("select count(*) from provost.event where kind = 'host_removed'"), "0");
     machines.check();
 }
 

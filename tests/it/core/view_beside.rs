@@ -54,7 +54,10 @@ fn a_failure_is_told_in_a_sentence_and_hides_nothing() {
             "Worker w did not come for it within 600 s.",
         ),
         (json!({ "run_timeout": { "timeout_s": 60 } }), "It ran longer than the 60 s that it had."),
-        (json!("lost"), "The daemon ended while it ran, so that its end is not known."),
+        (
+            json!("lost"),
+            "Its run was lost: the daemon ended, or was cut off from its database, so that its end is not known.",
+        ),
         (
             json!({ "jail_refused": { "why": "no namespaces" } }),
             "The jail could not be set up: no namespaces.",

@@ -86,6 +86,11 @@ fn tasks_begin_one_after_the_other_and_a_kill_between_them_loses_and_repeats_non
     let shown = world.command(&["task", "show", "fourth"]).output().unwrap();
     let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
     assert!(shown.contains("It did not begin: task third"), "{shown}");
+    // What has ended waits for nothing.
+    assert!(!shown.contains("waits for") && never["waits_for_tasks"].is_null(), "{shown}\n{never}");
+    let listed = world.command(&["task", "list"]).output().unwrap();
+    let listed = String::from_utf8_lossy(&listed.stdout).into_owned();
+    assert!(!listed.contains("waits for"), "{listed}");
 }
 
 #[test]
