@@ -346,6 +346,7 @@ fn another_repository_under_the_name_of_this_one_is_not_gone_on_with() {
     assert!(joins != 0 && text.contains("is not the one of this state folder"), "{text}");
     machines.sql("update provost.repo set name = 'forged' where name = 'shop'");
     machines.sql("update provost.repo set name = 'shop' where name = 'aside'");
+    std::fs::remove_file(e.path("shop.key")).unwrap();
     let (joins, text) = machines.join(&e);
     assert_eq!(joins, 0, "{text}");
     let _daemons = [a.start(), b.start(), e.start()];
