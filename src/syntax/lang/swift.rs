@@ -107,6 +107,8 @@ kinds! {
         Prefix = "prefix_expression",
         Postfix = "postfix_expression",
         Infix = "infix_expression",
+        Additive = "additive_expression",
+        Multiplicative = "multiplicative_expression",
         SelfExpression = "self_expression",
         Super = "super_expression",
         Tuple = "tuple_expression",
@@ -154,6 +156,7 @@ names! {
         Item = "item",
         Error = "error",
         Operator = "op",
+        Right = "rhs",
     }
 }
 
@@ -234,12 +237,12 @@ pub(super) fn operator_name(sign: &str) -> String {
 // Calls.
 
 fn call(walk: &mut Walk<'_>, node: Node<'_>) {
-    let Some(called) = node.named_child(0) else { return };
+    let Some(written) = node.named_child(0) else { return };
     if types::is_element(walk, node) {
         return;
     }
-    modules::target(walk, node, called);
-    let called = types::unwrapped(walk, called);
+    modules::target(walk, node, written);
+    let called = types::before_a_call(walk, written, &mut true);
     match Kind::at(walk, called) {
         Some(Kind::SimpleIdentifier) => {
             let name = types::name(walk, called);
@@ -255,7 +258,9 @@ fn call(walk: &mut Walk<'_>, node: Node<'_>) {
         Some(Kind::Prefix) if types::is_implicit(walk, called) => {
             if let Some(target) = walk.field(called, Field::Target as u8) {
                 let name = types::name(walk, target);
-                let receiver = expected::receiver(walk, node, &name);
+                // Behind an operator, another type may be expected than that of the whole.
+                let is_whole = types::is_implicit(walk, written);
+                let receiver = if is_whole { expected::receiver(walk, node, &name) } else { Receiver::Other };
                 walk.call(node, &name, receiver, Form::Plain);
             }
         }

@@ -98,6 +98,26 @@ pub(super) fn unwrapped<'t>(walk: &Walk<'_>, node: Node<'t>) -> Node<'t> {
     node
 }
 
+/// What stands directly before a dot or a bracket, without what `unwrapped` takes off. The grammar takes `1 + b.c` in `1 + b.c()` for
+/// what is called, and `-b!` in `-b!.c` for what has the member: only the operand on the right is. `after_operators` says whether
+/// operators may stand before it, which ends within brackets.
+pub(super) fn before_a_call<'t>(walk: &Walk<'_>, node: Node<'t>, after_operators: &mut bool) -> Node<'t> {
+    let mut node = node;
+    for _ in 0..if *after_operators { NESTED_MAX } else { 0 } {
+        let operand = match Kind::at(walk, node) {
+            Some(Kind::Additive | Kind::Multiplicative) => walk.field(node, Field::Right as u8),
+            Some(Kind::Prefix) if !is_implicit(walk, node) => walk.field(node, Field::Target as u8),
+            Some(Kind::Postfix) if walk.text(node).ends_with('!') => walk.field(node, Field::Target as u8),
+            Some(Kind::Try | Kind::Await) => walk.field(node, Field::Expression as u8),
+            _ => None,
+        };
+        let Some(operand) = operand else { break };
+        node = operand;
+    }
+    *after_operators &= Kind::at(walk, node) != Some(Kind::Tuple);
+    unwrapped(walk, node)
+}
+
 /// `.name`, of a type that is not said.
 pub(super) fn is_implicit(walk: &Walk<'_>, node: Node<'_>) -> bool {
     Kind::at(walk, node) == Some(Kind::Prefix)
@@ -144,7 +164,7 @@ fn of_value_within(walk: &Walk<'_>, value: Node<'_>, depth: usize) -> Seen {
         Some(Kind::NilCoalescing) => branch(field(Field::Value)),
         Some(
             Kind::SimpleIdentifier | Kind::Navigation | Kind::Call | Kind::SelfExpression | Kind::Constructor,
-        ) => path_to(walk, value).unwrap_or(Seen::Unknown),
+        ) => path_to(walk, value, false).unwrap_or(Seen::Unknown),
         None if &*walk.text(value) == "nil" => Seen::Unset,
         _ => Seen::Unknown,
     }
@@ -152,10 +172,10 @@ fn of_value_within(walk: &Walk<'_>, value: Node<'_>, depth: usize) -> Seen {
 
 /// What names and calls behind each other lead to: `a.b().c` is the `c` of what `a.b` gives back. The graph looks up what the
 /// members say of themselves.
-fn path_to(walk: &Walk<'_>, value: Node<'_>) -> Option<Seen> {
+fn path_to(walk: &Walk<'_>, value: Node<'_>, mut after_operators: bool) -> Option<Seen> {
     let (mut names, mut value) = (Vec::new(), value);
     for _ in 0..NESTED_MAX {
-        value = unwrapped(walk, value);
+        value = before_a_call(walk, value, &mut after_operators);
         let first = match Kind::at(walk, value)? {
             Kind::Navigation => {
                 let (object, last) = parts_of(walk, value)?;
@@ -201,23 +221,29 @@ fn path_to(walk: &Walk<'_>, value: Node<'_>) -> Option<Seen> {
 
 /// The receiver of a call, by the expression before its name.
 pub(super) fn receiver(walk: &Walk<'_>, object: Node<'_>) -> Receiver {
-    let object = unwrapped(walk, object);
-    match Kind::at(walk, object) {
-        Some(Kind::SelfExpression) => Receiver::This,
-        Some(Kind::Super) => Receiver::Super,
-        _ => match plain_path(walk, object) {
-            Some(path) if path == "Self" => Receiver::This,
-            Some(path) => Receiver::Path(path.into()),
-            None => of_value(walk, object).receiver().unwrap_or(Receiver::Other),
-        },
+    let mut after_operators = true;
+    let object = before_a_call(walk, object, &mut after_operators);
+    let kind = Kind::at(walk, object);
+    match kind {
+        Some(Kind::SelfExpression) => return Receiver::This,
+        Some(Kind::Super) => return Receiver::Super,
+        _ => {}
     }
+    if let Some(path) = plain_path(walk, object, after_operators) {
+        return if path == "Self" { Receiver::This } else { Receiver::Path(path.into()) };
+    }
+    let seen = match kind {
+        Some(Kind::Navigation | Kind::Call) => path_to(walk, object, after_operators),
+        _ => Some(of_value(walk, object)),
+    };
+    seen.and_then(Seen::receiver).unwrap_or(Receiver::Other)
 }
 
 /// `a.b.c`, if it is nothing but names.
-fn plain_path(walk: &Walk<'_>, value: Node<'_>) -> Option<String> {
+fn plain_path(walk: &Walk<'_>, value: Node<'_>, mut after_operators: bool) -> Option<String> {
     let (mut names, mut value) = (Vec::new(), value);
     for _ in 0..NESTED_MAX {
-        value = unwrapped(walk, value);
+        value = before_a_call(walk, value, &mut after_operators);
         match Kind::at(walk, value)? {
             Kind::Navigation => {
                 let (object, last) = parts_of(walk, value)?;

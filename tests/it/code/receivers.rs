@@ -234,3 +234,47 @@ fn a_member_without_its_type_is_one_of_the_type_that_is_expected() {
         ],
     );
 }
+
+#[test]
+fn a_call_of_swift_behind_an_operator_is_one_of_the_operand_beside_it() {
+    let item = "struct Two { func three() -> Int { 1 } }\n\
+                struct One { let two: Two\nfunc one() -> Int { 1 }\nfunc make() -> Two { two }\nfunc same() -> One { self } }\n\
+                func other() -> Int { 1 }\nenum Kind { case name(Int) }\n";
+    let main = "struct Main { let it: One\nlet maybe: One?\n\
+                func bare() { let x = 1 + other() }\n\
+                func both() throws { let x = try it.one() + it.make().three() }\n\
+                func third(n: Int) { let x = n + n + it.one() }\n\
+                func minus() { let x = -it.one() }\n\
+                func not() { if !self.it.two.three() {} }\n\
+                func product() { let x = 2 * it.make().three() % other() }\n\
+                func certainly() { let x = 1 + maybe!.one() - maybe!.same().two.three() }\n\
+                func around() { let x = (1 + it.make()).three() }\n\
+                func value() { let x = 1 + it.make(); x.three() }\n\
+                func member() { let x: Kind = 1 + .name(1) }\n\
+                func library() { let x = 1 + \"a\".three() } }\n";
+    assert_edges(
+        &graph_of(&[("Sources/A/Item.swift", item), ("Sources/A/Main.swift", main)]),
+        &[
+            "Sources/A/Main.swift:Main.bare -> Sources/A/Item.swift:other",
+            "Sources/A/Main.swift:Main.both -> Sources/A/Item.swift:One.one",
+            "Sources/A/Main.swift:Main.both -> Sources/A/Item.swift:One.make",
+            "Sources/A/Main.swift:Main.both -> Sources/A/Item.swift:Two.three",
+            "Sources/A/Main.swift:Main.third -> Sources/A/Item.swift:One.one",
+            "Sources/A/Main.swift:Main.minus -> Sources/A/Item.swift:One.one",
+            "Sources/A/Main.swift:Main.not -> Sources/A/Item.swift:Two.three",
+            "Sources/A/Main.swift:Main.product -> Sources/A/Item.swift:One.make",
+            "Sources/A/Main.swift:Main.product -> Sources/A/Item.swift:Two.three",
+            "Sources/A/Main.swift:Main.product -> Sources/A/Item.swift:other",
+            "Sources/A/Main.swift:Main.certainly -> Sources/A/Item.swift:One.one",
+            "Sources/A/Main.swift:Main.certainly -> Sources/A/Item.swift:One.same",
+            "Sources/A/Main.swift:Main.certainly -> Sources/A/Item.swift:Two.three",
+            // What an operator makes of its operands is not known.
+            "Sources/A/Main.swift:Main.around -> Sources/A/Item.swift:One.make",
+            "Sources/A/Main.swift:Main.around -> ?:three",
+            "Sources/A/Main.swift:Main.value -> Sources/A/Item.swift:One.make",
+            "Sources/A/Main.swift:Main.value -> ?:three",
+            "Sources/A/Main.swift:Main.member -> ?:name",
+            "Sources/A/Main.swift:Main.library -> ?:three",
+        ],
+    );
+}
