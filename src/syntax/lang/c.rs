@@ -283,7 +283,8 @@ fn declaration(walk: &mut Walk<'_>, node: Node<'_>) {
     }
     // A type that is defined on the way comes first.
     let typed = walk.field(node, Field::Type as u8);
-    if typed.is_some_and(|typed| walk.field(typed, Field::Body as u8).is_some()) {
+    let has_body = typed.is_some_and(|typed| walk.field(typed, Field::Body as u8).is_some());
+    if has_body {
         walk.attributes_go_in(start);
     } else {
         walk.attributes_end(start);
@@ -297,19 +298,40 @@ fn declaration(walk: &mut Walk<'_>, node: Node<'_>) {
     });
     let alone = all.len() == 1 && !has_name;
     let mut last = None;
-    for declarator in &all {
+    for (nth, declarator) in all.iter().enumerate() {
         if let Some(list) = types::structured_binding(walk, *declarator) {
             last = bind(walk, node, list).or(last);
             continue;
         }
-        let range = if alone { whole(walk, node) } else { declarator.byte_range() };
-        last = declare(walk, node, *declarator, range).or(last);
+        let range = match alone {
+            true => whole(walk, node),
+            // The text of a type that is defined here is the type's.
+            false if has_body => declarator.byte_range(),
+            false => part(walk, node, (nth, all.len()), declarator.byte_range()),
+        };
+        let at = declare(walk, node, *declarator, range);
+        if !has_body {
+            walk.declared_by(node, all[0].start_byte(), at);
+        }
+        last = at.or(last);
     }
     if alone && last.is_some() {
         walk.open(last);
         // The variable is the caller of the functions in its initial value.
         walk.open_for_owner();
     }
+}
+
+/// The range of one of several names that a declaration declares: the first one has the text before it, the last one that behind it.
+pub(super) fn part(
+    walk: &Walk<'_>,
+    node: Node<'_>,
+    (nth, count): (usize, usize),
+    own: Range<usize>,
+) -> Range<usize> {
+    let whole = whole(walk, node);
+    let start = if nth == 0 { whole.start } else { own.start };
+    start..if nth + 1 == count { whole.end } else { own.end }
 }
 
 /// `auto [a, b] = …`: the first name stands for all of it.

@@ -5,7 +5,7 @@ use tree_sitter::Node;
 use super::super::Kind as Sort;
 use super::super::locals::Seen;
 use super::super::walk::{Found, Walk};
-use super::c::{is_hidden, record, start_of, whole};
+use super::c::{is_hidden, part, record, start_of, whole};
 use super::c_declarators::{self as declarators, names_of};
 use super::c_grammar::{Field, Kind};
 use super::c_types as types;
@@ -189,7 +189,7 @@ pub(super) fn typedef(walk: &mut Walk<'_>, node: Node<'_>) {
     let is_apart = body.is_some() && own_name.is_some();
     let comments = if is_apart { walk.decorators.take() } else { None };
     let mut aliases = Vec::new();
-    for declared in &all {
+    for (nth, declared) in all.iter().enumerate() {
         let text = walk.text(declared.name).into_owned();
         if body.is_some() && Some(&text) == own_text.as_ref() {
             continue;
@@ -200,9 +200,16 @@ pub(super) fn typedef(walk: &mut Walk<'_>, node: Node<'_>) {
         let declared_only = base.as_ref() == Some(&text);
         let signature = declarators::signature(walk, node, declared);
         let is_whole = !is_apart && (all.len() == 1 || body.is_some());
-        let range = if is_whole { whole.clone() } else { declared.top.byte_range() };
+        let range = match declared.top.byte_range() {
+            _ if is_whole => whole.clone(),
+            own if body.is_some() => own,
+            own => part(walk, node, (nth, all.len()), own),
+        };
         let found = Found { signature, declared: declared_only, ..Found::new(&text, Sort::TypeAlias, range) };
         let at = walk.symbol(found);
+        if body.is_none() {
+            walk.declared_by(node, all[0].top.start_byte(), at);
+        }
         let is_same = declared.function.is_none() && is_of_type(walk, declared);
         walk.bases(at, base.filter(|_| is_same && !declared_only).map(Into::into).into_iter().collect());
     }

@@ -83,7 +83,7 @@ fn a_symbol_has_moved_if_its_place_among_the_others_has() {
 
 #[test]
 fn what_is_declared_together_is_touched_together() {
-    use Language::{CSharp, Cpp, Go, Java, Kotlin, Php, Python, Ruby, TypeScript};
+    use Language::{C, CSharp, Cpp, Go, Java, Kotlin, Php, Python, Ruby, TypeScript};
     let cases = [
         (Go, "package a\n\nvar p, q = two(6)\n\nvar r = 1\n", "two(6)", "two(66)", &["p", "q"][..]),
         (Go, "package a\n\nvar u, v int = 1, 2\n", "int", "int64", &["u", "v"]),
@@ -126,6 +126,15 @@ fn what_is_declared_together_is_touched_together() {
         (Kotlin, "val (a, b) = pair(1)\nval c = 1\n", "pair(1)", "pair(2)", &["a", "b"]),
         (Cpp, "auto [a, b] = f(1);\nint c = 1;\n", "f(1)", "f(2)", &["a", "b"]),
         (Cpp, "const auto& [a, b] = f(1);\nint c = 1;\n", "c = 1", "c = 2", &["c"]),
+        (C, "/** Doc. */\nstatic int a = 1, b = 2;\n", "int", "long", &["a", "b"]),
+        (C, "/** Doc. */\nstatic int a = 1, b = 2;\n", "Doc", "Word", &["a", "b"]),
+        (C, "static int a = 1, b = 2;\n", "= 2", "= 3", &["b"]),
+        (C, "int f(int), *g;\n", "int f", "long f", &["f", "g"]),
+        (C, "struct S { int a, b; };\n", "int", "long", &["S.a", "S.b"]),
+        (C, "struct S {\n    unsigned a : 3,\n        b : 4;\n    int c;\n};\n", "un", "", &["S.a", "S.b"]),
+        (C, "typedef int A, *B;\n", "int", "long", &["A", "B"]),
+        (C, "typedef int A, *B;\n", "*B", "**B", &["B"]),
+        (Cpp, "namespace n {\nstruct S {\n    int a = 1, b{2};\n};\n}\n", "int", "long", &["n.S.a", "n.S.b"]),
         (Ruby, "A, (B, *C) = f(1)\nD = 1\n", "f(1)", "f(2)", &["A", "B", "C"]),
         (Ruby, "class K\n  X, Y = 1, 2\n  Z = 1\nend\n", "1, 2", "1, 3", &["K.X", "K.Y"]),
     ];
