@@ -31,7 +31,13 @@ impl<'g> Resolver<'g> {
         };
         let declared = found.and_then(|found| self.called(found));
         if is_open {
-            let (target, guess) = self.guess_of(one, class, None);
+            let (target, guess) = match (self.outline.rules().code_of, found) {
+                (Some(look), Some(Value::Symbol { file, node })) => {
+                    let code = look(self, (file, node)).and_then(|code| self.called(code));
+                    code.map_or((Target::Unknown(one.name), false), |code| (code, true))
+                }
+                _ => self.guess_of(one, class, None),
+            };
             return match (target, declared) {
                 (Target::Unknown(_), Some(declared)) => (declared, false),
                 _ => {

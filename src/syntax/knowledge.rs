@@ -31,7 +31,8 @@ pub(super) const RUST: Knowledge = Knowledge {
     exact: "symbols, their ranges and signatures, those of both branches of a `cfg` too; modules, `use` with groups, globs and \
             re-exports, and the crates of the repository; methods and fields by written types, bounds included, wherever the \
             `impl` stands; what `Option` and `Result` hold, behind `?`, `unwrap`, `expect` and `Some(x)`",
-    guessed: "a method of a value whose type is inferred, or of a trait; calls and items between the brackets of macros",
+    guessed: "a method of a value whose type is inferred; the code of what a trait declares, where there is one `impl`; \
+              calls and items between the brackets of macros",
     unknown: "what macros make of their input, what collections and locks hold, closures that are kept and called",
 };
 

@@ -75,6 +75,8 @@ pub(super) struct Rules {
     pub(super) guesses_behind_unknown: bool,
     /// Whether a call of what an interface declares leads to the declaration also where the code of a class is guessed.
     pub(super) declaration_counts: bool,
+    /// The only code among all files for what a type declares without any; `None` if it is guessed by its name.
+    pub(super) code_of: Option<CodeOf>,
     /// The name under which a module exports itself as a whole.
     pub(super) whole: Option<&'static str>,
     /// The name under which a module exports its value without a name.
@@ -102,6 +104,9 @@ type Lookup = for<'g> fn(&mut Resolver<'g>, u32, &'g Outline, &str, u32) -> Opti
 /// Looks for a member that other files add to a type: the type's file, its number there and the member; the last number is the depth
 /// so far.
 type Added = for<'g> fn(&mut Resolver<'g>, (u32, u32), &str, u32) -> Option<Value>;
+
+/// Looks for the code of a declared member, by the file and the number of the declaration.
+type CodeOf = for<'g> fn(&mut Resolver<'g>, (u32, u32)) -> Option<Value>;
 
 /// Returns the keys of a file's definitions, by the file's path.
 type Keys = fn(&str, &Outline) -> BTreeSet<Box<str>>;
@@ -138,6 +143,7 @@ pub(super) const PLAIN: Rules = Rules {
     only_one: None,
     guesses_behind_unknown: false,
     declaration_counts: false,
+    code_of: None,
     whole: None,
     default: None,
     implied: None,

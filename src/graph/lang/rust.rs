@@ -3,9 +3,10 @@
 use super::{PLAIN, Rules, Settings, rust_settings, through_any_star};
 use crate::Files;
 use crate::modules::{Tries, folder_of, joined};
-use crate::outline::Outline;
+use crate::outline::{Node, Outline};
 use crate::resolve::{Resolver, Value};
-use provost_syntax::ELSEWHERE;
+use provost_syntax::{ELSEWHERE, Kind};
+use std::collections::BTreeSet;
 
 pub(super) const RULES: Rules = Rules {
     ends: &[END],
@@ -21,13 +22,15 @@ pub(super) const RULES: Rules = Rules {
     folder_is_module: false,
     names_itself: true,
     added: Some(added),
-    keys: None,
+    keys: Some(keys),
     around: None,
     by_path: None,
     extension: None,
     of_library: None,
     only_one: None,
     guesses_behind_unknown: true,
+    declaration_counts: true,
+    code_of: Some(code_of),
     whole: None,
     default: None,
     implied: None,
@@ -249,6 +252,45 @@ fn below(files: &Files, file: u32, name: &str) -> Option<Value> {
     let folder = inner_folder(files.path(file)?);
     let at = beside(&folder, name);
     [format!("{at}{END}"), beside(&at, "mod.rs")].iter().find_map(|path| files.at(path)).map(Value::Module)
+}
+
+/// The types of other files to which a file adds, and the traits that it implements.
+fn keys(_: &str, outline: &Outline) -> BTreeSet<Box<str>> {
+    let mut found = outline.adds();
+    let traits = outline.nodes.iter().filter_map(|it| implemented(outline, it));
+    found.extend(traits.map(|of| implementation_key(of).into()));
+    found
+}
+
+/// The key of the files that implement a trait of a name.
+fn implementation_key(of: &str) -> String {
+    format!("impl {of}")
+}
+
+/// The last name of the trait that an `impl` is of, whose path is that of its type and the trait's name.
+fn implemented<'g>(outline: &'g Outline, node: &Node) -> Option<&'g str> {
+    let path = outline.word(node.path);
+    let [base] = node.bases[..] else { return None };
+    let base = outline.word(base);
+    // A type in a module has its own `impl`s as bases.
+    let is_own = base.strip_prefix(path).is_some_and(|it| it.starts_with('.')) || base.starts_with(ELSEWHERE);
+    let is_one = node.kind == Kind::Class && path.contains('.') && !is_own;
+    is_one.then(|| base.rsplit('.').next().unwrap_or(base))
+}
+
+/// The code of what a trait declares, if all repository's files together have only one `impl` of a trait of that name.
+fn code_of(resolver: &mut Resolver<'_>, (file, node): (u32, u32)) -> Option<Value> {
+    let outline = resolver.files.outline(file)?;
+    let declared = &outline.nodes[node as usize];
+    let around = &outline.nodes[declared.parent? as usize];
+    let (of, name) = (outline.word(around.name), outline.word(declared.name));
+    let [only] = resolver.adding_at_most(&implementation_key(of), 1)[..] else { return None };
+    let there = resolver.outline_of(only)?;
+    let is_of = |it: &Node| implemented(there, it) == Some(of);
+    let mut all = (0..).zip(&*there.nodes).filter(|(_, it)| is_of(it)).map(|(at, _)| at);
+    let (implementation, None) = (all.next()?, all.next()) else { return None };
+    let node = there.node(&format!("{}.{name}", there.path(implementation)))?;
+    Some(Value::Symbol { file: only, node })
 }
 
 /// The most files that are examined for additions to types of one name; there are thousands of types called `Error`.

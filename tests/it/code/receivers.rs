@@ -1,6 +1,8 @@
 //! Calls of what is known by a bound of a parameter of types, or held by something else.
 
-use crate::support::graphs::{assert_edges, graph_of};
+use provost::graph::FoundBy;
+
+use crate::support::graphs::{assert_edges, graph_of, symbol};
 
 #[test]
 fn a_parameter_of_types_has_the_methods_of_its_bound() {
@@ -277,4 +279,45 @@ fn a_call_of_swift_behind_an_operator_is_one_of_the_operand_beside_it() {
             "Sources/A/Main.swift:Main.library -> ?:three",
         ],
     );
+}
+
+#[test]
+fn a_call_through_a_trait_leads_to_its_declaration_and_to_the_code_of_the_only_impl_as_a_guess() {
+    let shape = "pub trait Shape { fn area(&self) -> u32; }\n\
+                 pub struct Sq; impl Shape for Sq { fn area(&self) -> u32 { 1 } }\n";
+    let circle =
+        "use crate::shape; pub struct Circle; impl shape::Shape for Circle { fn area(&self) -> u32 { 1 } }\n";
+    let main = "mod shape; mod circle; use shape::Shape;\n\
+                fn held(t: &dyn Shape) { t.area(); }\n\
+                fn boxed(t: Box<dyn Shape>) { t.area(); }\n\
+                fn given(t: impl Shape) { t.area(); }\n\
+                fn bound<T: Shape>(t: T) { t.area(); }\n";
+    let all = |target: &str| {
+        let callers = ["held", "boxed", "given", "bound"];
+        callers.map(|caller| format!("src/main.rs:{caller} -> {target}")).to_vec()
+    };
+    let is = |files: &[(&str, &str)], expected: Vec<String>| {
+        assert_edges(&graph_of(files), &expected.iter().map(String::as_str).collect::<Vec<_>>());
+    };
+    let files = [("src/shape.rs", shape), ("src/circle.rs", circle), ("src/main.rs", main)];
+    is(&files, all("src/shape.rs:Shape.area"));
+    // Which file has the only one makes no difference.
+    let alone = shape.lines().next().unwrap();
+    for (files, code) in [
+        ([("src/shape.rs", shape), ("src/main.rs", main)].to_vec(), "src/shape.rs:Sq.Shape.area"),
+        (
+            [("src/shape.rs", alone), ("src/circle.rs", circle), ("src/main.rs", main)].to_vec(),
+            "src/circle.rs:Circle.Shape.area",
+        ),
+    ] {
+        is(&files, [all("src/shape.rs:Shape.area"), all(code)].concat());
+        let graph = graph_of(&files);
+        let found: Vec<(String, FoundBy)> = graph
+            .callees_found(&symbol("src/main.rs:held"))
+            .into_iter()
+            .map(|(path, found)| (path.to_string(), found))
+            .collect();
+        assert!(found.contains(&("src/shape.rs:Shape.area".to_owned(), FoundBy::Rules)), "{found:?}");
+        assert!(found.contains(&(code.to_owned(), FoundBy::Guess)), "{found:?}");
+    }
 }
