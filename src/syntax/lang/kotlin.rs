@@ -147,7 +147,7 @@ fn enter(walk: &mut Walk<'_>, node: Node<'_>, kind: u8) -> bool {
         Kind::SecondaryConstructor => constructor(walk, node),
         Kind::DelegationCall => other_constructor(walk, node),
         Kind::ConstructorInvocation => invoked(walk, node),
-        Kind::Initializer => walk.open_for_owner(),
+        Kind::Initializer | Kind::ClassParameters | Kind::ExplicitDelegation => walk.open_for_owner(),
         Kind::Function => function(walk, node),
         Kind::AnonymousFunction => {
             walk.open_anonymous();

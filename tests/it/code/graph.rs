@@ -298,3 +298,24 @@ fn of_imports_of_which_one_counts_each_is_a_guess() {
         ],
     );
 }
+
+#[test]
+fn the_parameters_of_a_class_of_kotlin_and_its_delegates_are_code_of_the_class() {
+    let known = "package p\nfun num(): Int = 1\nopen class Base(n: Int)\nclass Impl(n: Int) : Runnable\n";
+    let main = "package p\nclass A(val x: Int = num())\nclass B(x: Int = num()) : Base(num())\n\
+                class D : Runnable by Impl(num())\ndata class F(val f: () -> Int = { num() })\n\
+                object O : Runnable by Impl(1)\nenum class E(val i: Int = num()) { P(1) }\n";
+    assert_edges(
+        &graph_of(&[("p/Known.kt", known), ("p/Main.kt", main)]),
+        &[
+            "p/Main.kt:A -> p/Known.kt:num",
+            "p/Main.kt:B -> p/Known.kt:num",
+            "p/Main.kt:B -> p/Known.kt:Base",
+            "p/Main.kt:D -> p/Known.kt:Impl",
+            "p/Main.kt:D -> p/Known.kt:num",
+            "p/Main.kt:F -> p/Known.kt:num",
+            "p/Main.kt:O -> p/Known.kt:Impl",
+            "p/Main.kt:E -> p/Known.kt:num",
+        ],
+    );
+}
