@@ -545,7 +545,10 @@ impl<'g> Resolver<'g> {
             {
                 return self.bound(file, binding, depth);
             }
-            around = outline.nodes[node as usize].parent;
+            if it.kind.has_members() && outline.language.is_of_self(name) {
+                break;
+            }
+            around = it.parent;
         }
         if outline.knows(name) {
             return self.at_top(file, outline, name, depth);

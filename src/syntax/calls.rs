@@ -210,6 +210,12 @@ impl Reading {
             {
                 return Near::Import { within: at, number };
             }
+            if is_open && self.language.is_of_self(name) {
+                if let Some(found) = self.member_of(at, name) {
+                    return Near::Symbol(found);
+                }
+                break;
+            }
             around = scope.parent;
         }
         self.child(None, name).or_else(|| self.alias(name)).map_or(Near::Nothing, Near::Symbol)

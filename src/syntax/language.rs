@@ -406,6 +406,12 @@ impl Language {
         OPEN.contains(&self)
     }
 
+    /// Whether a name that stands alone means a method of the instance around and none of the types further out: those know only
+    /// constants.
+    pub fn is_of_self(self, name: &str) -> bool {
+        self == Self::Ruby && name.starts_with(|first: char| first.is_lowercase() || first == '_')
+    }
+
     /// What is known of it.
     pub fn knowledge(self) -> Knowledge {
         self.row().known

@@ -319,3 +319,31 @@ fn the_parameters_of_a_class_of_kotlin_and_its_delegates_are_code_of_the_class()
         ],
     );
 }
+
+#[test]
+fn a_module_of_ruby_around_a_class_has_constants_for_it_and_no_methods() {
+    let shop = "module Shop\n  def self.name; end\n  def helper; end\n  class Made; end\n  class Base; def above; end; end\n\
+                class User < Base\n    def label; name.upcase; helper; end\n    def all; above; own; top; Made.new; end\n\
+                def own; end\n  end\n  def self.other; name; helper; end\nend\ndef top; end\n";
+    let more = "require_relative 'shop'\nclass Shop::User\n  def more; name; own; top; above; end\nend\n\
+                module Shop\n  class Last\n    include Shop\n    def run; helper; end\n  end\nend\n";
+    assert_edges(
+        &graph_of(&[("lib/shop.rb", shop), ("lib/more.rb", more)]),
+        &[
+            "lib/shop.rb:Shop.User.label -> ?:name",
+            "lib/shop.rb:Shop.User.label -> ?:upcase",
+            "lib/shop.rb:Shop.User.label -> ?:helper",
+            "lib/shop.rb:Shop.User.all -> lib/shop.rb:Shop.Base.above",
+            "lib/shop.rb:Shop.User.all -> lib/shop.rb:Shop.User.own",
+            "lib/shop.rb:Shop.User.all -> lib/shop.rb:top",
+            "lib/shop.rb:Shop.User.all -> lib/shop.rb:Shop.Made",
+            "lib/shop.rb:Shop.other -> lib/shop.rb:Shop.name",
+            "lib/shop.rb:Shop.other -> lib/shop.rb:Shop.helper",
+            "lib/more.rb:Shop.User.more -> ?:name",
+            "lib/more.rb:Shop.User.more -> lib/shop.rb:Shop.User.own",
+            "lib/more.rb:Shop.User.more -> lib/shop.rb:top",
+            "lib/more.rb:Shop.User.more -> lib/shop.rb:Shop.Base.above",
+            "lib/more.rb:Shop.Last.run -> lib/shop.rb:Shop.helper",
+        ],
+    );
+}
