@@ -136,6 +136,10 @@ fn enter(walk: &mut Walk<'_>, node: Node<'_>, kind: u8) -> bool {
         Kind::Undef => return false,
         Kind::SingletonClass => singleton(walk, node),
         Kind::Assignment => return assignment(walk, node),
+        Kind::Call if calls::is_type_signature(walk, node) => {
+            comments::comment(walk, node);
+            return false;
+        }
         Kind::Call => calls::call(walk, node),
         Kind::Super if !walk.is_claimed(node) => calls::above(walk, node),
         Kind::Identifier if !walk.is_claimed(node) => calls::bare(walk, node),

@@ -67,6 +67,13 @@ pub(super) fn call(walk: &mut Walk<'_>, node: Node<'_>) {
     sent(walk, node, &name, receiver);
 }
 
+/// `sig { … }` of Sorbet, which says the types of the method below it.
+pub(super) fn is_type_signature(walk: &Walk<'_>, node: Node<'_>) -> bool {
+    let has = |field: Field| walk.field(node, field as u8);
+    let is_named = has(Field::Method).is_some_and(|method| walk.text(method) == "sig");
+    is_named && has(Field::Receiver).is_none() && has(Field::Block).is_some()
+}
+
 /// A call by its name, or by one that is written among its arguments: `send(:name)`. `new` within a class is that of the class.
 fn sent(walk: &mut Walk<'_>, node: Node<'_>, name: &str, receiver: Receiver) {
     let own = locals::own_class(walk).filter(|_| name == "new");
@@ -232,17 +239,20 @@ fn attributes(walk: &mut Walk<'_>, node: Node<'_>, is_read: bool) {
     }
     let names = symbols(walk, node);
     comments::end_at(walk, node.start_byte(), 0);
-    let comments = walk.decorators.take().filter(|_| names.len() == 1);
-    for (name, at) in &names {
-        let mut range = if names.len() == 1 { node.byte_range() } else { at.byte_range() };
-        if let Some(comments) = &comments {
-            range.start = comments.start;
+    let comments = walk.decorators.take();
+    let Some((_, first)) = names.first() else { return };
+    for (nth, (name, at)) in names.iter().enumerate() {
+        // The first one has the text before it, and the last one that behind it.
+        let mut range = at.byte_range();
+        if nth == 0 {
+            range.start = comments.as_ref().map_or(node.start_byte(), |it| it.start);
         }
-        if is_read {
-            walk.symbol(Found::new(name, Sort::Getter, range));
-        } else {
-            walk.symbol(Found::new(&format!("{name}="), Sort::Setter, range));
-        }
+        range.end = if nth + 1 == names.len() { node.end_byte() } else { range.end };
+        let symbol = match is_read {
+            true => walk.symbol(Found::new(name, Sort::Getter, range)),
+            false => walk.symbol(Found::new(&format!("{name}="), Sort::Setter, range)),
+        };
+        walk.declared_by(node, first.start_byte(), symbol);
     }
 }
 
@@ -259,8 +269,11 @@ fn passed_on(walk: &mut Walk<'_>, node: Node<'_>, word: &str) {
     };
     comments::end_at(walk, node.start_byte(), 0);
     walk.decorators = None;
-    for (name, at) in names.unwrap_or_default() {
-        walk.symbol(Found::new(name, Sort::Method, at.byte_range()));
+    for (nth, (name, at)) in names.unwrap_or_default().iter().enumerate() {
+        // What they are passed on to may stand before the names or behind them: the first one has all of it.
+        let range = if nth == 0 { node.byte_range() } else { at.byte_range() };
+        let symbol = walk.symbol(Found::new(name, Sort::Method, range));
+        walk.declared_by(node, node.end_byte(), symbol);
     }
 }
 

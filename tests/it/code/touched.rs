@@ -135,6 +135,11 @@ fn what_is_declared_together_is_touched_together() {
         (C, "typedef int A, *B;\n", "int", "long", &["A", "B"]),
         (C, "typedef int A, *B;\n", "*B", "**B", &["B"]),
         (Cpp, "namespace n {\nstruct S {\n    int a = 1, b{2};\n};\n}\n", "int", "long", &["n.S.a", "n.S.b"]),
+        (Ruby, "class A\n  delegate :a,\n    :b, to: :c\n  def d; end\nend\n", ":c", ":e", &["A.a", "A.b"]),
+        (Ruby, "class A\n  def_delegators :@c, :a, :b\nend\n", "@c", "@d", &["A.a", "A.b"]),
+        (Ruby, "class A\n  private attr_reader :x, :y\nend\n", "private", "public", &["A.x", "A.y"]),
+        (Ruby, "class A\n  # Doc.\n  attr_reader :x, :y\nend\n", "Doc", "Word", &["A.x", "A.y"]),
+        (Ruby, "class A\n  attr_reader :x, :y\nend\n", ":y", ":y # y", &["A.y"]),
         (Ruby, "A, (B, *C) = f(1)\nD = 1\n", "f(1)", "f(2)", &["A", "B", "C"]),
         (Ruby, "class K\n  X, Y = 1, 2\n  Z = 1\nend\n", "1, 2", "1, 3", &["K.X", "K.Y"]),
     ];
@@ -153,6 +158,16 @@ fn the_comments_directly_above_a_symbol_belong_to_it_in_all_their_forms() {
     let cases = [
         (Ruby, "x = 1\n\n=begin\nf does f.\n=end\ndef f; end\n", "does f", "does g", &["f"][..]),
         (Ruby, "=begin\nf does f.\n=end\ndef f; end\n", "does f", "does g", &["f"]),
+        // What Sorbet says of a method's types stands above it.
+        (
+            Ruby,
+            "class A\n  def e; end\n  # f.\n  sig { returns(B) }\n  def f; end\nend\n",
+            "B",
+            "C",
+            &["A.f"],
+        ),
+        (Ruby, "class A\n  sig do\n    returns(B)\n  end\n  private def f; end\nend\n", "B", "C", &["A.f"]),
+        (Ruby, "class A\n  sig { returns(B) }\n  attr_reader :f\nend\n", "B", "C", &["A.f"]),
         // A line with more than a comment or an attribute is not of the symbol below it.
         (TypeScript, "/* x */ init();\nfunction f() {}\n", "init", "start", &[""]),
         (TypeScript, "/* x */ // y\nfunction f() {}\n", "y", "z", &["f"]),
