@@ -245,6 +245,7 @@ fn brackets(text: &[u8]) -> (usize, usize) {
 fn is_note(language: Language, line: &[u8]) -> bool {
     let line = line.trim_ascii();
     match line {
+        [b'/', b'/' | b'*', b'!', ..] if has_inner_docs(language) => false,
         [b'/', b'/', ..] => true,
         [b'/', b'*', inside @ ..] => {
             let end = inside.windows(2).position(|it| it == b"*/");
@@ -273,6 +274,11 @@ fn is_note(language: Language, line: &[u8]) -> bool {
     }
 }
 
+/// Whether a comment that begins with `//!` or `/*!` is about what is around it, and not about what follows it.
+fn has_inner_docs(language: Language) -> bool {
+    language == Language::Rust
+}
+
 fn is_nothing_or_remark(text: &[u8]) -> bool {
     let text = text.trim_ascii();
     text.is_empty() || text.starts_with(b"//")
@@ -288,6 +294,9 @@ fn comment_that_ends(language: Language, text: &[u8]) -> Option<usize> {
     }
     let inside = text.strip_suffix(b"*/")?;
     let begin = inside.windows(2).rposition(|it| it == b"/*")?;
+    if has_inner_docs(language) && inside[begin..].starts_with(b"/*!") {
+        return None;
+    }
     let line = inside[..begin].iter().rposition(|it| *it == b'\n').map_or(0, |it| it + 1);
     inside[line..begin].iter().all(u8::is_ascii_whitespace).then_some(line)
 }

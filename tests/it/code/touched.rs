@@ -158,6 +158,11 @@ fn the_comments_directly_above_a_symbol_belong_to_it_in_all_their_forms() {
     let cases = [
         (Ruby, "x = 1\n\n=begin\nf does f.\n=end\ndef f; end\n", "does f", "does g", &["f"][..]),
         (Ruby, "=begin\nf does f.\n=end\ndef f; end\n", "does f", "does g", &["f"]),
+        // A comment about what is around it is not of what follows it.
+        (Rust, "pub mod m {\n    //! Doc.\n    pub fn f() {}\n}\n", "Doc", "Word", &["m"]),
+        (Rust, "pub mod m {\n    /*! Doc.\n     More. */\n    pub fn f() {}\n}\n", "Doc", "Word", &["m"]),
+        (Rust, "//! Doc.\npub fn f() {}\n", "Doc", "Word", &[""]),
+        (Rust, "//! Doc.\n/// f.\npub fn f() {}\n", "/// f", "/// g", &["f"]),
         // What Sorbet says of a method's types stands above it.
         (
             Ruby,
