@@ -112,8 +112,12 @@ fn bases_of(walk: &Walk<'_>, clause: Node<'_>) -> Vec<Box<str>> {
     let mut cursor = clause.walk();
     let all: Vec<Node<'_>> = clause.named_children(&mut cursor).collect();
     let is_type = |it: &Node<'_>| !matches!(Kind::at(walk, *it), Some(Kind::AccessSpecifier | Kind::Virtual));
-    let paths = all.into_iter().filter(is_type).filter_map(|it| types::path_of(walk, it));
-    paths.map(Into::into).collect()
+    let all = all.into_iter().filter(is_type);
+    let paths = all.filter_map(|it| types::path_of(walk, it).map(|path| (it, path)));
+    paths
+        .filter(|(it, path)| !types::is_parameter_of_types(walk, *it, path))
+        .map(|(_, path)| path.into())
+        .collect()
 }
 
 pub(super) fn enumeration(walk: &mut Walk<'_>, node: Node<'_>) {

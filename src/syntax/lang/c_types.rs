@@ -142,12 +142,21 @@ pub(super) fn of_type(walk: &Walk<'_>, typed: Node<'_>) -> Seen {
                     typed = inner;
                     continue;
                 }
-                let is_std = path.starts_with("std.");
-                return if is_std { Seen::BuiltIn } else { Seen::Of(path.into()) };
+                return match () {
+                    () if is_parameter_of_types(walk, typed, &path) => Seen::Unknown,
+                    () if path.starts_with("std.") => Seen::BuiltIn,
+                    () => Seen::Of(path.into()),
+                };
             }
         }
     }
     Seen::Unknown
+}
+
+/// Whether the first name of a type is that of a parameter of a template around it, and not the name of a class elsewhere.
+pub(super) fn is_parameter_of_types(walk: &Walk<'_>, at: Node<'_>, path: &str) -> bool {
+    let first = path.split('.').next().unwrap_or(path);
+    matches!(walk.facts.locals.seen(first, offset(at.start_byte())), Some(Seen::Unknown))
 }
 
 /// What a function gives back, also where that stands behind it.

@@ -347,3 +347,22 @@ fn a_module_of_ruby_around_a_class_has_constants_for_it_and_no_methods() {
         ],
     );
 }
+
+#[test]
+fn a_parameter_of_a_template_is_not_the_class_of_its_name() {
+    let known = "class A { public: A(); void foo(); };\nclass B { public: void foo(); };\n";
+    let main = "#include \"a.hpp\"\n\
+                template <class A> void given(A a) { a.foo(); }\n\
+                template <typename A> struct Box { A held; void run() { held.foo(); } };\n\
+                template <class A> struct Above : A { void run() { foo(); } };\n\
+                template <class T> void beside(T t, A a) { a.foo(); }\n";
+    assert_edges(
+        &graph_of(&[("a.hpp", known), ("main.cpp", main)]),
+        &[
+            "main.cpp:given -> ?:foo",
+            "main.cpp:Box.run -> ?:foo",
+            "main.cpp:Above.run -> ?:foo",
+            "main.cpp:beside -> a.hpp:A.foo",
+        ],
+    );
+}
