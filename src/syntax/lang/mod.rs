@@ -54,6 +54,7 @@ pub(super) mod ruby_known;
 mod ruby_locals;
 pub(super) mod ruby_mask;
 pub(super) mod rust;
+mod rust_known;
 mod rust_macros;
 pub(super) mod rust_mask;
 mod rust_modules;

@@ -58,6 +58,7 @@ kinds! {
         GenericTurbofish = "generic_type_with_turbofish",
         GenericFunction = "generic_function",
         BracketedType = "bracketed_type",
+        QualifiedType = "qualified_type",
         ReferenceType = "reference_type",
         PointerType = "pointer_type",
         ArrayType = "array_type",
@@ -103,6 +104,7 @@ kinds! {
         For = "for_expression",
         If = "if_expression",
         While = "while_expression",
+        Match = "match_expression",
         MatchArm = "match_arm",
         MatchPattern = "match_pattern",
         FieldPattern = "field_pattern",
@@ -183,6 +185,7 @@ fn enter(walk: &mut Walk<'_>, node: Node<'_>, kind: u8) -> bool {
         // No code is in types.
         Kind::GenericType | Kind::ReferenceType | Kind::TupleType | Kind::FunctionType => return false,
         Kind::DynamicType | Kind::AbstractType | Kind::PointerType | Kind::ScopedType => return false,
+        Kind::Match => types::compared(walk, node),
         Kind::Let | Kind::LetCondition | Kind::Closure | Kind::For | Kind::MatchArm => {
             types::bound(walk, node, kind);
         }
@@ -526,6 +529,7 @@ pub(super) fn along(walk: &mut Walk<'_>, at: Node<'_>, path: &str) {
     let Some((before, name)) = path.rsplit_once('.') else {
         return walk.call(at, path, Receiver::None, Form::Plain);
     };
-    let receiver = modules::receiver(walk, before);
+    let by_bound = types::receiver_by_bound(walk, at, before);
+    let receiver = by_bound.unwrap_or_else(|| modules::receiver(walk, before));
     walk.call(at, name, receiver, Form::Plain);
 }

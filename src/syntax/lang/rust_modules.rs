@@ -17,6 +17,9 @@ use provost_base::limits::CLASS_BASES_MAX;
 /// The deepest nesting of lists of names that is followed.
 const NESTED_MAX: usize = 32;
 
+/// The name of this file itself in paths, which is none of a module.
+const HERE: &str = "%";
+
 /// The names of the modules around, in this file.
 fn modules_around(walk: &Walk<'_>) -> Vec<String> {
     let mut around = walk.scope.owner;
@@ -61,8 +64,27 @@ pub(super) fn receiver(walk: &mut Walk<'_>, before: &str) -> Receiver {
             let path = outside.join(".").into();
             // Of a type, what it lacks is from outside the repository; of a module, it may be from a macro.
             let is_type = names.last().is_some_and(|last| last.starts_with(char::is_uppercase));
-            if is_type { Receiver::Instance(path) } else { Receiver::Path(path) }
+            match names[0] {
+                "std" if is_type => Receiver::BuiltIn,
+                _ if is_type => Receiver::Instance(path),
+                _ => Receiver::Path(path),
+            }
         }
+    }
+}
+
+/// The path of a type or a value, of which `super` and `self` lead no further than to the top of this file.
+pub(super) fn from_here(walk: &mut Walk<'_>, path: String) -> String {
+    let names: Vec<&str> = path.split('.').collect();
+    if names.len() < 2 || !matches!(names[0], "self" | "super") {
+        return path;
+    }
+    match in_file(walk, &names) {
+        Ok(inside) => {
+            walk.notes.heads.insert(HERE.into());
+            format!("{HERE}.{}", inside.join("."))
+        }
+        Err(outside) => outside.join("."),
     }
 }
 
@@ -247,13 +269,15 @@ fn imported(walk: &Walk<'_>) -> BTreeMap<Box<str>, usize> {
 fn add_heads(walk: &mut Walk<'_>, tops: &BTreeSet<Box<str>>, locals: &BTreeSet<Box<str>>) {
     for head in std::mem::take(&mut walk.notes.heads) {
         let is_known = tops.contains(&head) || locals.contains(&head);
-        let is_module = head.starts_with(|first: char| first.is_lowercase() || first == '_');
+        let is_module =
+            head.starts_with(|first: char| first.is_lowercase() || first == '_') || &*head == HERE;
         if is_known || !is_module || &*head == "self" {
             continue;
         }
         let names = vec![named(&[], &head)];
         let (form, at) = (ImportForm::Static, 0);
-        let import = Import { from: head, form, names, types_only: false, within: None, either: false, at };
+        let from = if &*head == HERE { "self".into() } else { head };
+        let import = Import { from, form, names, types_only: false, within: None, either: false, at };
         let owner = walk.scope.owner.take();
         walk.import(import);
         walk.scope.owner = owner;

@@ -10,17 +10,11 @@ use super::super::notes::{HOLDS, TAKEN_OUT};
 use super::super::reading::offset;
 use super::super::walk::Walk;
 use super::rust::{Field, Kind};
+use super::rust_known::{BUILT_IN, HOLDERS, SEEN_THROUGH, STANDARD_TRAITS};
+use super::rust_modules as modules;
 
 /// The deepest nesting of values, types and patterns that is followed.
 const NESTED_MAX: usize = 16;
-
-/// Types through which the methods of their inner type are called.
-const SEEN_THROUGH: &[&str] =
-    &["Arc", "Box", "Cow", "MutexGuard", "Pin", "Rc", "RwLockReadGuard", "RwLockWriteGuard"];
-
-/// Types whose methods are those of the standard library.
-const BUILT_IN: &[&str] =
-    &["HashMap", "HashSet", "BTreeMap", "BTreeSet", "Option", "Result", "String", "Vec", "VecDeque"];
 
 fn range(node: Node<'_>) -> Range<u32> {
     offset(node.start_byte())..offset(node.end_byte())
@@ -77,6 +71,20 @@ pub(super) fn path_of(walk: &mut Walk<'_>, node: Node<'_>) -> Option<String> {
                 node = walk.field(node, Field::Function as u8)?;
                 continue;
             }
+            // `<Store as Keeper>`: the methods of that `impl`, and of the trait where the type has no name of its own.
+            Kind::QualifiedType => {
+                let (typed, of) =
+                    (walk.field(node, Field::Type as u8)?, walk.field(node, Field::Alias as u8)?);
+                let is_named = matches!(
+                    Kind::at(walk, typed),
+                    Some(Kind::TypeIdentifier | Kind::ScopedType | Kind::GenericType)
+                ) && bound_of(walk, typed).is_none();
+                if is_named {
+                    names.push(shown(walk, of));
+                }
+                node = if is_named { typed } else { of };
+                continue;
+            }
             Kind::BracketedType | Kind::ReferenceType => {
                 node = walk.field(node, Field::Type as u8).or_else(|| node.named_child(0))?;
                 continue;
@@ -86,6 +94,22 @@ pub(super) fn path_of(walk: &mut Walk<'_>, node: Node<'_>) -> Option<String> {
         return Some(whole(walk, names));
     }
     None
+}
+
+/// What is known of a type that is a parameter of types: its bound.
+fn bound_of<'w>(walk: &'w Walk<'_>, typed: Node<'_>) -> Option<&'w Seen> {
+    walk.facts.locals.seen(&walk.text(typed), offset(typed.start_byte()))
+}
+
+/// The receiver of `T::f()`, if that is a parameter of types.
+pub(super) fn receiver_by_bound(walk: &Walk<'_>, at: Node<'_>, before: &str) -> Option<Receiver> {
+    if !is_type_name(before) {
+        return None;
+    }
+    match walk.facts.locals.seen(before, offset(at.start_byte()))? {
+        Seen::Of(bound) => Some(Receiver::Instance(bound.clone())),
+        _ => Some(Receiver::Several),
+    }
 }
 
 /// Notes with which name a path begins, which may be that of a module.
@@ -142,9 +166,6 @@ fn compact(text: &str) -> String {
     words.join(" ").replace('.', "_").replace(", ", ",").replace(char::is_control, "")
 }
 
-/// Types that hold a value or none: the value's methods are called once it is taken out.
-const HOLDERS: &[&str] = &["Option", "Result"];
-
 /// What is known of something that holds a value, by what is known of the value.
 fn held(seen: Seen) -> Seen {
     match seen {
@@ -182,7 +203,7 @@ fn of_type_within(walk: &mut Walk<'_>, typed: Node<'_>, depth: usize) -> Seen {
                 let name = path.rsplit('.').next().unwrap_or(&path);
                 let is_holder = HOLDERS.contains(&name);
                 if !SEEN_THROUGH.contains(&name) && !is_holder {
-                    return named(&path);
+                    return named(&modules::from_here(walk, path));
                 }
                 let arguments = walk.field(typed, Field::TypeArguments as u8);
                 let inner = arguments.and_then(|arguments| {
@@ -200,7 +221,7 @@ fn of_type_within(walk: &mut Walk<'_>, typed: Node<'_>, depth: usize) -> Seen {
                 // A parameter of types stands for its bound.
                 return match walk.facts.locals.seen(&path, offset(typed.start_byte())) {
                     Some(bound) => bound.clone(),
-                    None => named(&path),
+                    None => named(&modules::from_here(walk, path)),
                 };
             }
             _ => return Seen::Unknown,
@@ -262,7 +283,7 @@ fn of_value_within(walk: &mut Walk<'_>, value: Node<'_>, depth: usize) -> Seen {
                 let Some(path) = path_of(walk, called) else { return Seen::Unknown };
                 let (before, name) = path.rsplit_once('.').unwrap_or(("", &path));
                 if !(SEEN_THROUGH.contains(&before) && matches!(name, "new" | "from" | "clone")) {
-                    return called_value(&path);
+                    return called_value(&modules::from_here(walk, path));
                 }
                 walk.field(value, Field::Arguments as u8).and_then(|it| it.named_child(0))
             }
@@ -406,43 +427,6 @@ fn fields(walk: &Walk<'_>, value: Node<'_>) -> Option<Receiver> {
 
 // Names that functions have for themselves.
 
-/// Traits of the standard library, whose implementations say nothing about the repository's methods.
-const STANDARD_TRAITS: &[&str] = &[
-    "Any",
-    "AsMut",
-    "AsRef",
-    "Borrow",
-    "Clone",
-    "Copy",
-    "Debug",
-    "Default",
-    "Deref",
-    "Display",
-    "Eq",
-    "Error",
-    "Fn",
-    "FnMut",
-    "FnOnce",
-    "From",
-    "Future",
-    "Hash",
-    "Into",
-    "IntoIterator",
-    "Iterator",
-    "Ord",
-    "PartialEq",
-    "PartialOrd",
-    "Read",
-    "Send",
-    "Sized",
-    "Sync",
-    "ToString",
-    "TryFrom",
-    "TryInto",
-    "Unpin",
-    "Write",
-];
-
 /// The types that an item takes as parameters: what is known of them is the first of their bounds that is none of the standard
 /// library, there or behind `where`.
 pub(super) fn type_parameters(walk: &mut Walk<'_>, item: Node<'_>) {
@@ -504,6 +488,20 @@ pub(super) fn parameters(walk: &mut Walk<'_>, function: Node<'_>) {
     }
 }
 
+/// Notes for the cases of a `match` what is known of the value that is compared with them.
+pub(super) fn compared(walk: &mut Walk<'_>, node: Node<'_>) {
+    let parts = [Field::Value, Field::Body].map(|field| walk.field(node, field as u8));
+    let [Some(value), Some(cases)] = parts else { return };
+    let seen = of_value(walk, value);
+    if !matches!(seen, Seen::Of(_)) {
+        return;
+    }
+    let mut cursor = cases.walk();
+    for case in cases.named_children(&mut cursor) {
+        walk.notes.expected.insert(case.id(), seen.clone());
+    }
+}
+
 /// Records what a statement, a closure, a loop or a case of a `match` gives names to.
 pub(super) fn bound(walk: &mut Walk<'_>, node: Node<'_>, kind: Kind) {
     // Code in the same statement, and the value that a loop goes through, does not know the name yet.
@@ -525,6 +523,9 @@ pub(super) fn bound(walk: &mut Walk<'_>, node: Node<'_>, kind: Kind) {
         _ => (walk.field(node, Field::Pattern as u8), Some(range(node))),
     };
     let (Some(pattern), Some(scope)) = (pattern, scope) else { return };
+    if let Some(seen) = walk.notes.expected.remove(&node.id()).filter(|_| kind == Kind::MatchArm) {
+        return pattern_names(walk, pattern, &scope, seen, false);
+    }
     let gives = matches!(kind, Kind::Let | Kind::LetCondition);
     let typed = walk.field(node, Field::Type as u8).filter(|_| kind == Kind::Let);
     let seen = match (typed, walk.field(node, Field::Value as u8).filter(|_| gives)) {

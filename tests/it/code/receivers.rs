@@ -321,3 +321,56 @@ fn a_call_through_a_trait_leads_to_its_declaration_and_to_the_code_of_the_only_i
         assert!(found.contains(&(code.to_owned(), FoundBy::Guess)), "{found:?}");
     }
 }
+
+#[test]
+fn a_call_of_rust_along_a_type_leads_to_the_impl_or_the_bound_that_it_names() {
+    let store = "pub trait Keep { fn keep(&self); fn more(&self) {} }\n\
+                 pub struct Store; impl Store { pub fn new() -> Self { Store } pub fn keep(&self) {} pub fn only(&self) {} }\n\
+                 impl Keep for Store { fn keep(&self) {} }\n";
+    let main = "mod store; use store::{Keep, Store};\n\
+                fn named(it: &Store) { <Store as Keep>::keep(it); <store::Store as store::Keep>::more(it); }\n\
+                fn bound<T: Keep>(it: &T) { T::keep(it); <T as Keep>::more(it); }\n\
+                fn bytes(it: &[u8]) { <[u8] as Keep>::keep(it); }\n\
+                fn hidden<Store>(it: &Store) { Store::keep(it); }\n\
+                fn library() { std::sync::LazyLock::new(1); }\n\
+                struct Own; impl Own { fn own(&self) {} }\n\
+                mod inner { fn above(it: &super::Own, other: super::store::Store) { it.own(); other.only(); }\n\
+                struct Own; impl Own { fn own(&self) {} } fn here(it: &self::Own) { it.own(); } }\n";
+    assert_edges(
+        &graph_of(&[("src/store.rs", store), ("src/main.rs", main)]),
+        &[
+            "src/main.rs:named -> src/store.rs:Store.Keep.keep",
+            "src/main.rs:named -> src/store.rs:Keep.more",
+            "src/main.rs:bound -> src/store.rs:Keep.keep",
+            "src/main.rs:bound -> src/store.rs:Store.Keep.keep",
+            "src/main.rs:bound -> src/store.rs:Keep.more",
+            "src/main.rs:bytes -> src/store.rs:Keep.keep",
+            "src/main.rs:bytes -> src/store.rs:Store.Keep.keep",
+            "src/main.rs:hidden -> ?:keep",
+            "src/main.rs:library -> ?:new",
+            "src/main.rs:inner.above -> src/main.rs:Own.own",
+            "src/main.rs:inner.above -> src/store.rs:Store.only",
+            "src/main.rs:inner.here -> src/main.rs:inner.Own.own",
+        ],
+    );
+}
+
+#[test]
+fn a_case_of_a_match_knows_what_is_taken_out_of_the_value() {
+    let store = "pub struct Store; impl Store { pub fn only(&self) {} }\n";
+    let main = "mod store; use store::Store; pub struct Other; impl Other { pub fn only(&self) {} }\n\
+                fn some(it: Option<Store>) { match it { Some(x) => x.only(), None => {} } }\n\
+                fn fine(it: Result<Store, Other>) { match it { Ok(x) if x.only() == () => {}, Ok(_) | Err(_) => {} } }\n\
+                fn wrong(it: Result<Store, Other>) { match it { Ok(_) => {}, Err(x) => x.only() } }\n\
+                fn whole(it: &Store) { match it { x => x.only() } }\n";
+    assert_edges(
+        &graph_of(&[("src/store.rs", store), ("src/main.rs", main)]),
+        &[
+            "src/main.rs:some -> src/store.rs:Store.only",
+            "src/main.rs:fine -> src/store.rs:Store.only",
+            // What an error is, the name alone has to say.
+            "src/main.rs:wrong -> src/main.rs:Other.only",
+            "src/main.rs:whole -> src/store.rs:Store.only",
+        ],
+    );
+}
