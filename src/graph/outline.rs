@@ -119,6 +119,8 @@ pub(super) enum CalleeKind {
     Instance(NameId),
     /// A member of a callback's parameter, by the path that asks for the parameter's class.
     Given { class: NameId, guess: Option<u32> },
+    /// The class itself of a base that has this name, which a constructor makes before its own code.
+    Base,
     /// A target without a name in the repository.
     Nowhere,
     /// A member of a value of unknown type.
@@ -488,7 +490,8 @@ impl<'a> Maker<'a> {
             }
             Receiver::Instance(class) => CalleeKind::Instance(self.words.word(class)),
             Receiver::Other => CalleeKind::Other { guess: None },
-            Receiver::Super | Receiver::BuiltIn | Receiver::Several | Receiver::Local => CalleeKind::Nowhere,
+            Receiver::Super => CalleeKind::Base,
+            Receiver::BuiltIn | Receiver::Several | Receiver::Local => CalleeKind::Nowhere,
         }
     }
 

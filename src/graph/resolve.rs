@@ -186,7 +186,7 @@ impl<'g> Resolver<'g> {
                     None => self.guess_of(one, None, guess),
                 };
             }
-            CalleeKind::Nowhere => None,
+            CalleeKind::Nowhere | CalleeKind::Base => None,
             CalleeKind::Other { guess } => return self.guess_of(one, None, guess),
         };
         (found.and_then(|value| self.called(value)).unwrap_or(Target::Unknown(one.name)), false)

@@ -65,6 +65,11 @@ pub(super) fn targets(resolver: &mut Resolver<'_>, one: &Use) -> Vec<(Target, bo
             }
             found
         }
+        CalleeKind::Base => match names.base_called(caller, name) {
+            Some(found) => found,
+            // It gives a value to a field.
+            None => return Vec::new(),
+        },
         CalleeKind::Other { .. } => return names.guess(name).unwrap_or(unknown),
         _ => return unknown,
     };
@@ -226,10 +231,7 @@ impl<'g> Names<'_, 'g> {
     /// A name before others: no constructor, which has the name of its class.
     fn meant(&mut self, scope: &str, name: &str, depth: u32) -> Option<Found> {
         let found = self.lookup(scope, name, depth)?;
-        let is_made = found
-            .iter()
-            .any(|(file, node)| self.node(*file, *node).is_some_and(|it| it.kind == Kind::Constructor));
-        if !is_made {
+        if !self.is_constructor(&found) {
             return Some(found);
         }
         let (file, node) = *found.first()?;
@@ -305,6 +307,36 @@ impl<'g> Names<'_, 'g> {
             }
         }
         all
+    }
+
+    /// What makes the base of this name for the class of a constructor; within, none of a base that no file defines. None where the class
+    /// has no such base.
+    fn base_called(&mut self, constructor: &str, name: &str) -> Option<Option<Found>> {
+        let class = self.class_around(constructor)?;
+        let files = self.resolver.files;
+        let last = |path: &'g str| path.rsplit('.').next().unwrap_or(path);
+        for (file, node) in class.iter().copied() {
+            let Some(outline) = files.outline(file) else { continue };
+            let path = outline.path(node);
+            let mut bases = outline.nodes[node as usize].bases.iter().map(|base| outline.word(*base));
+            if let Some(base) = bases.find(|base| last(base) == name) {
+                let Some(found) = self.along(around(path), base, 1) else { return Some(None) };
+                let made = self.member(&found, name, 1).filter(|made| self.is_constructor(made));
+                return Some(Some(made.unwrap_or(found)));
+            }
+            // Another constructor of its own.
+            if last(path) == name {
+                return Some(self.member(&class, name, 1).filter(|made| self.is_constructor(made)));
+            }
+        }
+        None
+    }
+
+    fn is_constructor(&self, found: &Found) -> bool {
+        let is_one = |(file, node): &(u32, u32)| {
+            self.node(*file, *node).is_some_and(|it| it.kind == Kind::Constructor)
+        };
+        found.iter().any(is_one)
     }
 
     /// Whether a value is that of a function that does not say what it gives back.

@@ -67,6 +67,7 @@ pub(super) fn enter(walk: &mut Walk<'_>, node: Node<'_>, kind: u8) -> bool {
         }
         Kind::RangeLoop | Kind::Catch => types::bound(walk, node, kind),
         Kind::Call => call(walk, node),
+        Kind::FieldInitializer => initialised(walk, node),
         Kind::New => {
             let made = walk.field(node, Field::Type as u8).and_then(|typed| types::path_of(walk, typed));
             if let Some(path) = made {
@@ -459,6 +460,15 @@ fn call(walk: &mut Walk<'_>, node: Node<'_>) {
             walk.call(node, name, receiver, Form::Plain);
         }
         _ => {}
+    }
+}
+
+/// `Base(…)` before the code of a constructor; the graph knows whether that is a base or a field.
+fn initialised(walk: &mut Walk<'_>, node: Node<'_>) {
+    let Some(path) = node.named_child(0).and_then(|it| types::path_of(walk, it)) else { return };
+    let name = path.rsplit('.').next().unwrap_or(&path);
+    if !path.starts_with("std.") {
+        walk.call(node, name, Receiver::Super, Form::New);
     }
 }
 

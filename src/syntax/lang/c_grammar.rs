@@ -79,6 +79,7 @@ kinds! {
         SizedType = "sized_type_specifier",
         Placeholder = "placeholder_type_specifier",
         Call = "call_expression",
+        FieldInitializer = "field_initializer",
         New = "new_expression",
         FieldExpression = "field_expression",
         This = "this",

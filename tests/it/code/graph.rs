@@ -366,3 +366,30 @@ fn a_parameter_of_a_template_is_not_the_class_of_its_name() {
         ],
     );
 }
+
+#[test]
+fn a_constructor_of_cpp_calls_those_of_its_bases_that_it_names() {
+    let base = "int num();\nclass Base { public: Base(int); };\nclass Plain { public: int x; };\n\
+                template <class T> class Box { public: Box(T); };\nnamespace ns { class Other { public: Other(int); }; }\n";
+    let head = "#include \"base.hpp\"\n#include \"gone.hpp\"\n\
+                class D : public Base, private ns::Other, Plain, Box<int>, Gone {\n\
+                public: D(); D(int a); int b; Base held; };\n";
+    let code = "#include \"d.hpp\"\n\
+                D::D() : Base(num()), ns::Other(2), Plain(), Box<int>(3), Gone(1), b(2), held(3) {}\n\
+                class In : Base { In() : Base(1), f(1) {} int f; };\n\
+                template <class A> struct Mixed : A { Mixed() : A(1) {} };\n";
+    assert_edges(
+        &graph_of(&[("base.hpp", base), ("d.hpp", head), ("d.cpp", code)]),
+        &[
+            "d.cpp:D.D -> d.hpp:D.D",
+            "d.cpp:D.D -> base.hpp:num",
+            "d.cpp:D.D -> base.hpp:Base.Base",
+            "d.cpp:D.D -> base.hpp:ns.Other.Other",
+            "d.cpp:D.D -> base.hpp:Plain",
+            "d.cpp:D.D -> base.hpp:Box.Box",
+            // A field is none of them.
+            "d.cpp:D.D -> ?:Gone",
+            "d.cpp:In.In -> base.hpp:Base.Base",
+        ],
+    );
+}
