@@ -48,6 +48,9 @@ pub(crate) fn hosts(dir: &Path, database: &Database) -> Result<Hosts, StoreError
     session.follow(&Newest::of(dir))?;
     schema::check(&mut session)?;
     let mut rows = rows(&mut session, &database.name)?;
+    if rows.is_empty() {
+        return Err(no_repository(&database.name));
+    }
     let note = match judge(&mut session, dir, &database.name, &mut rows) {
         Ok(()) => None,
         // People need the list then: with what this folder knows.
@@ -55,6 +58,13 @@ pub(crate) fn hosts(dir: &Path, database: &Database) -> Result<Hosts, StoreError
         Err(err) => return Err(err),
     };
     Ok(Hosts { rows: in_order(rows), note })
+}
+
+fn no_repository(name: &str) -> StoreError {
+    StoreError::Database(
+        format!("the database has no repository {name:?} yet: its first host makes it with `provost up`; look at `[store] name` and `url`")
+            .into(),
+    )
 }
 
 /// The same over a session that is there, for a decision by them.
@@ -232,10 +242,7 @@ pub(crate) fn join(dir: &Path, database: &Database, text: &str, code: &str) -> R
     let sql = "select key_print, roots, id from provost.repo where name = $1";
     let found = session.rows(Step::new(sql).with(database.name.clone()))?;
     let Some(row) = found.first() else {
-        return Err(refused(format!(
-            "the database has no repository {:?} yet: its first host makes it with `provost up`; look at `[store] name`",
-            database.name
-        )));
+        return Err(no_repository(&database.name));
     };
     if row.try_get::<_, String>(0).map_err(unreadable)? != print {
         return Err(StoreError::Key(
