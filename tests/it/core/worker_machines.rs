@@ -85,9 +85,15 @@ fn a_work_machine_joins_with_a_line_and_what_it_has_changed_is_applied_where_it_
     let mut daemons = [a.start(), works.start()];
     until("both have said what they can do", || machines.sql("select count(*) from provost.ability") == "2");
     // It lets one machine in.
-    assert_eq!(join_to_work(&other, &line, &code, &[]).0, 0);
-    let (up, text) = words(&other, UP);
-    assert!(!up && text.contains("let in as many"), "{text}");
+    let (ended, text) = join_to_work(&other, &line, &code, &[]);
+    assert!(ended != 0 && text.contains("has let in as many machines as it may (1)"), "{text}");
+    assert!(!other.config_dir().join("provost.toml").exists());
+    // Its clone stays, and the next try uses it.
+    let (next, code) = machines.invite(&[]);
+    let (ended, text) = join_to_work(&other, &next, &code, &["--label", "a b"]);
+    assert!(ended != 0 && text.contains("is no label"), "{text}");
+    let (ended, text) = join_to_work(&other, &next, &code, &[]);
+    assert!(ended == 0 && text.contains("next: "), "{text}");
 
     let listed = said(&a.command(&["host", "list", "--json"]).output().unwrap()).1;
     let role = |world: &World| {
@@ -548,9 +554,7 @@ fn a_work_machine_lets_no_machine_in() {
     let code = said(&exported).1["code"].as_str().unwrap().to_owned();
     let new = machines.one_more();
     let (ended, text) = join_with(&new, &file, &code);
-    assert_eq!(ended, 0, "{text}");
-    let (up, text) = words(&new, UP);
-    assert!(!up && text.contains("only works"), "{text}");
+    assert!(ended != 0 && text.contains("that has invited only works"), "{text}");
     // Nor is it more itself by that.
     daemons[1] = works.start();
     let (code, said) = delegate(&works, "mine", "true", &[]);
