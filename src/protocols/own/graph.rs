@@ -8,8 +8,8 @@ use provost_service::CallDirection;
 
 impl Handles<endpoints::Graph> for Own {
     async fn handle(&self, _call: &Call, (): ()) -> Answered<wire::Graph> {
-        let state = self.0.provost.graph_state().await.map_err(map::graph_fault)?;
-        Ok(map::graph(state))
+        let state = self.0.provost.graph_state().await.map_err(map::graph::fault)?;
+        Ok(map::graph::state(state))
     }
 }
 
@@ -26,6 +26,6 @@ impl Handles<endpoints::Callees> for Own {
 }
 
 async fn calls(own: &Own, query: &wire::GraphQuery, way: CallDirection) -> Answered<wire::Calls> {
-    let found = own.0.provost.calls(&query.symbol, way).await.map_err(map::graph_fault)?;
-    Ok(map::calls(&found))
+    let found = own.0.provost.calls(&query.symbol, way).await.map_err(map::graph::fault)?;
+    Ok(map::graph::calls(&found))
 }

@@ -1,0 +1,75 @@
+//! The call graph in the own API's words.
+
+use hyper::StatusCode;
+
+use super::OwnError;
+use provost_api::wire;
+use provost_base::SymbolPath;
+use provost_domain::Refusal;
+use provost_service::{Calls, GraphError, GraphState};
+
+/// Writes symbols as `file:Path`.
+fn names(symbols: &[SymbolPath]) -> Vec<String> {
+    symbols.iter().map(ToString::to_string).collect()
+}
+
+pub(in super::super) fn calls(it: &Calls) -> wire::Calls {
+    wire::Calls {
+        of: names(&it.of),
+        symbols: names(&it.symbols),
+        guessed: names(&it.guessed),
+        indexed: names(&it.indexed),
+        complete: it.state.complete,
+        missing: it.state.missing.clone(),
+        scip: it.state.scip.as_ref().map(|it| it.tool.clone()),
+    }
+}
+
+pub(in super::super) fn state(it: GraphState) -> wire::Graph {
+    let scip = it.scip.map(|it| wire::Scip {
+        tool: it.tool,
+        files: it.files,
+        outdated: it.outdated,
+        edges: it.edges,
+    });
+    wire::Graph {
+        files: it.size.files,
+        symbols: it.size.symbols,
+        edges: it.size.edges,
+        broken: it.size.broken,
+        bytes: it.size.bytes,
+        complete: it.complete,
+        missing: it.missing,
+        watching: it.watching,
+        took_ms: it.took_ms,
+        scip,
+    }
+}
+
+pub(in super::super) fn fault(error: GraphError) -> OwnError {
+    let not_found = |word, message: String| OwnError::new(StatusCode::NOT_FOUND, word, message);
+    match error {
+        GraphError::Malformed(what) => {
+            OwnError::invalid(what).hint("write it as file:Symbol, such as src/auth.ts:Session.renew")
+        }
+        GraphError::NoSuchFile(symbol) => {
+            not_found("no_such_file", format!("{} is not known as a source file", symbol.file())).hint(
+                "files that git ignores, hidden ones and other languages are not read; `provost graph status` says how far reading has come",
+            )
+        }
+        GraphError::NoSuchSymbol(alike) if alike.is_empty() => {
+            not_found("no_such_symbol", "nothing has this name".into())
+                .hint("`provost graph status` says how far reading has come")
+        }
+        GraphError::NoSuchSymbol(alike) => not_found("no_such_symbol", "nothing in this file has this name".into())
+            .hint(format!("maybe {}", names(&alike).join(", "))),
+        GraphError::Unread(symbol) => not_found(
+            "not_read",
+            format!("{} was not read to its end, so it is not known what it defines", symbol.file()),
+        )
+        .hint(format!("provost lock {symbol} says why, and locks the whole file")),
+        GraphError::Several(all) => OwnError::new(StatusCode::CONFLICT, "ambiguous", "several symbols have this name")
+            .hint(format!("write the whole of one of {}", names(&all).join(", "))),
+        GraphError::Ending => super::fault(Refusal::Stopping),
+    }
+}
