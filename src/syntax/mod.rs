@@ -32,6 +32,7 @@ mod together;
 mod tokens;
 mod touched;
 mod trouble;
+mod values;
 mod walk;
 mod within;
 

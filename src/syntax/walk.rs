@@ -381,9 +381,10 @@ impl<'a> Walk<'a> {
             self.facts.locals.value(at, found.seen, found.typed);
         }
         // Outside functions nothing calls a decorator but what it decorates.
-        if let Some(decorators) = decorators.filter(|_| self.scope.caller.is_none()) {
+        let caller = self.scope.caller;
+        if let Some(decorators) = decorators.filter(|_| self.scope.functions == 0) {
             for call in
-                self.facts.calls[decorators.first_call..].iter_mut().filter(|call| call.caller.is_none())
+                self.facts.calls[decorators.first_call..].iter_mut().filter(|call| call.caller == caller)
             {
                 call.caller = Some(at);
             }

@@ -12,7 +12,7 @@ use super::ecma_classes::{
 use super::ecma_given as given;
 use super::ecma_locals as locals;
 use super::ecma_modules as modules;
-use super::ecma_names::{Head, bound_names, callee, dotted, property_name, unwrapped};
+use super::ecma_names::{Head, bound_names, callee, dotted, property_name, unwrapped, wrapped_function};
 use super::{Dialect, kinds, names};
 
 pub(crate) const DIALECT: Dialect =
@@ -56,6 +56,7 @@ kinds! {
         New = "new_expression",
         JsxOpening = "jsx_opening_element",
         JsxSelfClosing = "jsx_self_closing_element",
+        StaticBlock = "class_static_block",
         Decorator = "decorator",
         Import = "import_statement",
         Export = "export_statement",
@@ -216,6 +217,7 @@ fn enter(walk: &mut Walk<'_>, node: Node<'_>, kind: u8) -> bool {
         Kind::Call => call(walk, node),
         Kind::New => new(walk, node),
         Kind::JsxOpening | Kind::JsxSelfClosing => element(walk, node),
+        Kind::StaticBlock => walk.open_for_owner(),
         Kind::Decorator => decorator(walk, node),
         Kind::Import => return modules::import(walk, node),
         Kind::Export => modules::export(walk, node),
@@ -388,7 +390,7 @@ impl Named<'_> {
                 if let Some(wrapped) = wrapped {
                     inner_name(walk, wrapped, self.name, at);
                 }
-                walk.open(at);
+                walk.open_value(at);
                 if let (Some(value), Some(Kind::Object)) = (value, kind) {
                     walk.open_object(value);
                 }
@@ -405,24 +407,6 @@ fn inner_name(walk: &mut Walk<'_>, value: Node<'_>, outer: &str, at: Option<u32>
             walk.alias(&inner, at);
         }
     }
-}
-
-/// The function that is handed to what makes the value: `memo(forwardRef(function …))`.
-fn wrapped_function<'t>(walk: &Walk<'_>, value: Node<'t>) -> Option<Node<'t>> {
-    let mut call = value;
-    // Real code wraps a function in fewer calls than this.
-    for _ in 0..4 {
-        if Kind::at(walk, call) != Some(Kind::Call) {
-            return None;
-        }
-        let first = walk.field(call, Field::Arguments as u8)?.named_child(0)?;
-        let first = unwrapped(walk, first);
-        if Kind::at(walk, first).is_some_and(Kind::is_function) {
-            return Some(first);
-        }
-        call = first;
-    }
-    None
 }
 
 fn declarator(walk: &mut Walk<'_>, node: Node<'_>) {
@@ -448,10 +432,13 @@ fn declarator(walk: &mut Walk<'_>, node: Node<'_>) {
             walk.declared_at(declaration.range().start, node.start_byte(), at);
         }
     } else if outside {
+        let mut first = None;
         for name in bound_names(walk, name) {
             let text = walk.text(name);
-            walk.symbol(Found::new(&text, Sort::Variable, name.byte_range()));
+            let at = walk.symbol(Found::new(&text, Sort::Variable, name.byte_range()));
+            first = first.or(at);
         }
+        walk.open_for_value(first);
     }
 }
 

@@ -204,3 +204,21 @@ pub(super) fn extended_names(walk: &Walk<'_>, extends: Node<'_>) -> Vec<Box<str>
     let named = extends.named_children(&mut cursor).map(|base| locals::of_type(walk, base));
     named.filter_map(|base| if let Seen::Of(name) = base { Some(name) } else { None }).collect()
 }
+
+/// The function that is handed to what makes the value: `memo(forwardRef(function …))`.
+pub(super) fn wrapped_function<'t>(walk: &Walk<'_>, value: Node<'t>) -> Option<Node<'t>> {
+    let mut call = value;
+    // Real code wraps a function in fewer calls than this.
+    for _ in 0..4 {
+        if Kind::at(walk, call) != Some(Kind::Call) {
+            return None;
+        }
+        let first = walk.field(call, Field::Arguments as u8)?.named_child(0)?;
+        let first = unwrapped(walk, first);
+        if Kind::at(walk, first).is_some_and(Kind::is_function) {
+            return Some(first);
+        }
+        call = first;
+    }
+    None
+}

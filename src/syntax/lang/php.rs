@@ -292,6 +292,7 @@ fn constants(walk: &mut Walk<'_>, node: Node<'_>) {
     let sort = if is_in_type(walk) { Sort::Field } else { Sort::Variable };
     let typed = walk.field(node, Field::Type as u8);
     comments::end_at(walk, node.start_byte(), 0);
+    let mut first = None;
     for (nth, element) in all.iter().enumerate() {
         let Some(name) = element.named_child(0).map(|it| walk.text(it).into_owned()) else { continue };
         let signature = type_signature(walk, typed);
@@ -299,7 +300,9 @@ fn constants(walk: &mut Walk<'_>, node: Node<'_>) {
         let at = walk.symbol(Found { signature, ..Found::new(&name, sort, range) });
         walk.declared_by(node, all[0].start_byte(), at);
         exported(walk, *element, at);
+        first = first.or(at);
     }
+    walk.open_for_value(first);
 }
 
 /// Of what one declaration declares, the first begins with it, and the last ends with it.

@@ -60,6 +60,7 @@ kinds! {
         BinaryOperator = "binary_operator",
         Dictionary = "dictionary",
         Set = "set",
+        Generator = "generator_expression",
         ListComprehension = "list_comprehension",
         DictionaryComprehension = "dictionary_comprehension",
         SetComprehension = "set_comprehension",
@@ -145,6 +146,7 @@ fn function(walk: &mut Walk<'_>, node: Node<'_>) {
     };
     let signature = function_signature(walk, node, sort);
     let overload = note == Note::Overload;
+    bound_in_class(walk, &name);
     let at = walk.symbol(Found { signature, overload, ..Found::new(&name, sort, node.byte_range()) });
     walk.open(at);
 }
@@ -188,6 +190,7 @@ fn class(walk: &mut Walk<'_>, node: Node<'_>) {
             scribe.node(part);
         }
     });
+    bound_in_class(walk, &name);
     let at = walk.symbol(Found { signature, ..Found::new(&name, Sort::Class, node.byte_range()) });
     let bases = parts[1].map_or(Vec::new(), |superclasses| {
         let mut cursor = superclasses.walk();
@@ -268,23 +271,27 @@ fn assignment(walk: &mut Walk<'_>, node: Node<'_>) {
     }
     modules::all_is(walk, left, right);
     if Kind::at(walk, left) != Some(Kind::Identifier) {
+        let mut first = None;
         for name in bound_names(walk, left) {
             let text = walk.text(name);
-            walk.symbol(Found::new(&text, sort, name.byte_range()));
+            bound_in_class(walk, &text);
+            let at = walk.symbol(Found::new(&text, sort, name.byte_range()));
+            first = first.or(at);
         }
-        return;
+        return walk.open_for_value(first);
     }
     let name = walk.text(left);
     let signature = declared(walk, node, lambda);
     let seen = locals::of_assignment(walk, node);
     let typed = walk.field(node, Field::Type as u8).is_some();
+    bound_in_class(walk, &name);
     let at = walk.symbol(Found { signature, seen, typed, ..Found::new(&name, sort, node.byte_range()) });
     if let Some(lambda) = lambda {
         walk.claim(lambda);
     }
     // Of `a = b = …` the outer one is also around the inner one, which is no member of it.
     if right.is_none_or(|right| Kind::at(walk, right) != Some(Kind::Assignment)) {
-        walk.open(at);
+        walk.open_value(at);
     }
 }
 
@@ -315,7 +322,14 @@ pub(super) fn bound_names<'t>(walk: &Walk<'_>, pattern: Node<'t>) -> Vec<Node<'t
     while let Some(node) = waiting.pop() {
         match Kind::at(walk, node) {
             Some(Kind::Identifier) => found.push(node),
-            Some(Kind::Patterns | Kind::TuplePattern | Kind::ListPattern | Kind::Splat) => {
+            Some(
+                Kind::Patterns
+                | Kind::TuplePattern
+                | Kind::ListPattern
+                | Kind::Splat
+                | Kind::Tuple
+                | Kind::List,
+            ) => {
                 let mut cursor = node.walk();
                 let from = waiting.len();
                 waiting.extend(node.named_children(&mut cursor));
@@ -325,6 +339,49 @@ pub(super) fn bound_names<'t>(walk: &Walk<'_>, pattern: Node<'t>) -> Vec<Node<'t
         }
     }
     found
+}
+
+/// Notes that the body of the class around has a value for a name from here on.
+fn bound_in_class(walk: &mut Walk<'_>, name: &str) {
+    let class = walk.scope.owner.filter(|_| walk.owner_kind() == Some(Sort::Class));
+    if let Some(class) = class.filter(|_| walk.spend(name.len())) {
+        walk.notes.in_class.insert((class, name.into()));
+    }
+}
+
+/// The receiver of a call that stands in the body of a class itself, where the names of the class come before those of the
+/// file: functions, decorators and comprehensions within it do not see them in that way.
+fn of_class_body(walk: &Walk<'_>, name: &str, receiver: Receiver) -> Receiver {
+    let first = match &receiver {
+        Receiver::None => name,
+        Receiver::Path(path) => path.split('.').next().unwrap_or_default(),
+        _ => return receiver,
+    };
+    let is_scope = |kind: &Kind| {
+        matches!(
+            kind,
+            Kind::Class
+                | Kind::Function
+                | Kind::Lambda
+                | Kind::Decorator
+                | Kind::Generator
+                | Kind::ListComprehension
+                | Kind::SetComprehension
+                | Kind::DictionaryComprehension
+        )
+    };
+    let mut around = walk.above.iter().rev().filter_map(|above| Kind::of(above.kind));
+    if around.find(is_scope) != Some(Kind::Class) {
+        return receiver;
+    }
+    let owner = walk.scope.owner.map(|owner| (owner, &walk.facts.symbols[owner as usize]));
+    let class = owner.and_then(|(at, it)| if it.kind == Sort::Class { Some(at) } else { it.parent });
+    let is_own = class.is_some_and(|class| walk.notes.in_class.contains(&(class, first.into())));
+    match &receiver {
+        Receiver::None if is_own => Receiver::This,
+        Receiver::Path(path) if is_own => Receiver::Path(format!("this.{path}").into()),
+        _ => receiver,
+    }
 }
 
 // Calls: functions, classes and decorators.
@@ -337,6 +394,7 @@ fn call(walk: &mut Walk<'_>, node: Node<'_>) {
         if matches!(&receiver, Receiver::Path(path) if **path == *"__all__") {
             modules::more_than_is_said(walk, node);
         }
+        let receiver = of_class_body(walk, &name, receiver);
         walk.call(node, &name, receiver, form);
     }
 }

@@ -372,7 +372,7 @@ fn assignment(walk: &mut Walk<'_>, node: Node<'_>) -> bool {
     let sort = if walk.owner_kind() == Some(Sort::Class) { Sort::Field } else { Sort::Variable };
     let seen = right.map_or(super::super::locals::Seen::Unknown, |right| locals::of_value(walk, right));
     let at = walk.symbol_at(path, Found { seen, ..Found::new(&own, sort, node.byte_range()) });
-    walk.open(at);
+    walk.open_value(at);
     true
 }
 
@@ -404,7 +404,7 @@ fn several(walk: &mut Walk<'_>, node: Node<'_>, list: Node<'_>) {
         first = first.or(at);
     }
     if first.is_some() {
-        walk.open(first);
+        walk.open_value(first);
     }
 }
 

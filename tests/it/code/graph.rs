@@ -321,6 +321,67 @@ fn the_parameters_of_a_class_of_kotlin_and_its_delegates_are_code_of_the_class()
 }
 
 #[test]
+fn a_constant_or_a_field_calls_what_its_value_calls() {
+    let graph = graph_of(&[
+        ("h.ts", "export function helper() {} export class Shop {}"),
+        (
+            "a.ts",
+            "import { helper, Shop } from './h';\n\
+             export const a = helper();\n\
+             const c = { x: helper(), y: { z: new Shop() } };\n\
+             class K { static s = helper(); t = new Shop(); u = () => helper(); static { helper(); } @dec m() {} }\n\
+             const { d, e } = helper();\n\
+             const mixed = mixin(class { @dec m() {} f = helper() });\n\
+             function fn() { class L { t = helper(); } const z = new Shop(); }\n\
+             helper();",
+        ),
+        ("b.js", "class Z { b = own() }\nfunction own() {}\nmodule.exports = { c: own() };"),
+        ("c.tsx", "const Box = () => null;\nconst element = <Box/>;"),
+    ]);
+    let expected = [
+        "a.ts:a -> h.ts:helper",
+        "a.ts:c.x -> h.ts:helper",
+        "a.ts:c.y.z -> h.ts:Shop",
+        "a.ts:K.s -> h.ts:helper",
+        "a.ts:K.t -> h.ts:Shop",
+        "a.ts:K.u -> h.ts:helper",
+        "a.ts:K -> h.ts:helper",
+        "a.ts:K.m -> ?:dec",
+        "a.ts:d -> h.ts:helper",
+        "a.ts:mixed -> ?:mixin",
+        "a.ts:mixed.m -> ?:dec",
+        "a.ts:mixed.f -> h.ts:helper",
+        "a.ts:fn -> h.ts:helper",
+        "a.ts:fn -> h.ts:Shop",
+        "b.js:Z.b -> b.js:own",
+        "b.js:c -> b.js:own",
+        "c.tsx:element -> c.tsx:Box",
+    ];
+    assert_edges(&graph, &expected);
+    let main = "from h import helper, Item\n\
+                A = helper()\nB, C = helper(), 1\nD = E = helper()\nF = lambda: helper()\nhelper()\n\
+                class K:\n s = helper()\n t: Item = Item()\n @dec(helper())\n def m(self): pass\n";
+    let graph = graph_of(&[("h.py", "def helper(): pass\nclass Item: pass\n"), ("a.py", main)]);
+    let expected = [
+        "a.py:A -> h.py:helper",
+        "a.py:B -> h.py:helper",
+        "a.py:E -> h.py:helper",
+        "a.py:F -> h.py:helper",
+        "a.py:K.s -> h.py:helper",
+        "a.py:K.t -> h.py:Item",
+        "a.py:K.m -> ?:dec",
+        "a.py:K.m -> h.py:helper",
+    ];
+    assert_edges(&graph, &expected);
+    let ruby = "def run; end\nAll = run\nclass K\n  def self.make; end\n  Made = make\nend\nrun\n";
+    let php = "<?php\nfunction run() {}\nclass Shop {}\nconst SHOP = new Shop();\n$a = run();\n";
+    assert_edges(
+        &graph_of(&[("a.rb", ruby), ("a.php", php)]),
+        &["a.rb:All -> a.rb:run", "a.rb:K.Made -> a.rb:K.make", "a.php:SHOP -> a.php:Shop"],
+    );
+}
+
+#[test]
 fn a_module_of_ruby_around_a_class_has_constants_for_it_and_no_methods() {
     let shop = "module Shop\n  def self.name; end\n  def helper; end\n  class Made; end\n  class Base; def above; end; end\n\
                 class User < Base\n    def label; name.upcase; helper; end\n    def all; above; own; top; Made.new; end\n\
@@ -390,6 +451,33 @@ fn a_constructor_of_cpp_calls_those_of_its_bases_that_it_names() {
             // A field is none of them.
             "d.cpp:D.D -> ?:Gone",
             "d.cpp:In.In -> base.hpp:Base.Base",
+        ],
+    );
+}
+
+#[test]
+fn in_the_body_of_a_class_of_python_its_own_names_come_first() {
+    let main = "def helper(): pass\ndef late(): pass\n\
+                class Item:\n def go(self): pass\n\
+                class K:\n\
+                \x20def helper(): pass\n\
+                \x20item = Item()\n\
+                \x20own = helper()\n\
+                \x20gone = item.go()\n\
+                \x20outer = late()\n\
+                \x20later = map(lambda x: helper(), [])\n\
+                \x20def late(): pass\n\
+                \x20def m(self): helper()\n";
+    assert_edges(
+        &graph_of(&[("a.py", main)]),
+        &[
+            "a.py:K.item -> a.py:Item",
+            "a.py:K.own -> a.py:K.helper",
+            "a.py:K.gone -> a.py:Item.go",
+            "a.py:K.outer -> a.py:late",
+            "a.py:K.later -> ?:map",
+            "a.py:K.later -> a.py:helper",
+            "a.py:K.m -> a.py:helper",
         ],
     );
 }

@@ -301,7 +301,7 @@ fn calls_of_what_was_lost_are_those_of_the_symbol_around_them() {
         (
             Language::JavaScript,
             "function f() {}\nfunction L() {}\nL.prototype = { a() { this.b(); }, b() { f(); }, c: f() };\n",
-            &["L.a -> L.b", "L.b -> f"],
+            &["L.a -> L.b", "L.b -> f", "L.c -> f"],
         ),
         (Language::Tsx, "const f = () => 1;\nconst A = styled.div<P>`${() => f()}`;\n", &["A -> f"]),
         (

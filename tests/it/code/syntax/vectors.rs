@@ -478,6 +478,16 @@ const EDGES_LESS: Edges = &[
 /// Why we have such an edge, and which.
 const EDGES_MORE: Edges = &[
     (
+        "a constant or a field calls what its value calls",
+        &[
+            ("tricky.py:T", "?:TypeVar"),
+            ("tricky.ts:bound", "?:bind"),
+            ("tricky.ts:destr1", "?:makeThings"),
+            ("tricky.ts:wrapped", "?:memo"),
+            ("widget.tsx:Memo", "?:memo"),
+        ],
+    ),
+    (
         "callbacks belong to the function or constant in which they are written",
         &[
             ("tricky.ts:fetchAll", "?:cb"),
