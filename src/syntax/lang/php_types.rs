@@ -262,7 +262,8 @@ pub(super) fn parameters(walk: &mut Walk<'_>, function: Node<'_>) {
         };
         if let Some(name) = walk.field(parameter, Field::Name as u8) {
             let name = walk.text(name).trim_start_matches('&').to_owned();
-            walk.local(&name, scope.clone(), seen, typed.is_some());
+            // Another value may be given to the name, whatever is written here.
+            walk.local(&name, scope.clone(), seen, false);
         }
     }
     if let Some(taken) = child_of(walk, function, &[Kind::UseVariables]) {
@@ -283,6 +284,12 @@ pub(super) fn assigned(walk: &mut Walk<'_>, node: Node<'_>) {
         Some(Kind::Variable) => {
             if let Some(scope) = function_around(walk) {
                 let name = walk.text(left);
+                let is_made = right.is_some_and(|right| Kind::at(walk, right) == Some(Kind::New));
+                let known = walk.facts.locals.seen(&name, offset(left.start_byte()));
+                // What a function gives back may be of the same class: `$a = $a->with(…)`.
+                let is_other =
+                    matches!((known, &seen), (Some(Seen::Of(one)), Seen::Of(other)) if one != other);
+                let seen = if is_other && !is_made { Seen::Unknown } else { seen };
                 walk.local(&name, scope, seen, false);
             }
         }

@@ -95,7 +95,7 @@ fn capture(walk: &mut Walk<'_>, name: Option<Node<'_>>) {
     let Some((name, scope)) = name.filter(is_name).zip(function_around(walk)) else { return };
     let text = walk.text(name);
     if !text.contains('.') {
-        walk.local(&text, scope, Seen::Unknown, false);
+        of_no_type(walk, &text, scope);
     }
 }
 
@@ -122,16 +122,29 @@ fn names_of(walk: &mut Walk<'_>, node: Node<'_>, scope: Range<u32>) {
     let Some(left) = walk.field(node, Field::Left as u8) else { return };
     for name in bound_names(walk, left) {
         let text = walk.text(name);
-        walk.local(&text, scope.clone(), Seen::Unknown, false);
+        of_no_type(walk, &text, scope.clone());
     }
+}
+
+/// A name that is bound to something of unknown type: what is written elsewhere as its type does not hold for this value.
+fn of_no_type(walk: &mut Walk<'_>, name: &str, scope: Range<u32>) {
+    walk.local(name, scope, Seen::Unknown, true);
 }
 
 fn managed(walk: &mut Walk<'_>, node: Node<'_>) {
     let (Some(scope), Some(value)) = (function_around(walk), node.named_child(0)) else { return };
     let target = walk.field(node, Field::Alias as u8).and_then(|target| target.named_child(0));
-    if let Some(target) = target.filter(|target| Kind::at(walk, *target) == Some(Kind::Identifier)) {
-        let (name, seen) = (walk.text(target), of_value(walk, value));
-        walk.local(&name, scope, seen, false);
+    let Some(target) = target else { return };
+    if Kind::at(walk, target) == Some(Kind::Identifier) {
+        let name = walk.text(target);
+        return match of_value(walk, value) {
+            Seen::Unknown => of_no_type(walk, &name, scope),
+            seen => walk.local(&name, scope, seen, false),
+        };
+    }
+    for name in bound_names(walk, target) {
+        let text = walk.text(name);
+        of_no_type(walk, &text, scope.clone());
     }
 }
 
@@ -159,7 +172,8 @@ fn parameters(walk: &mut Walk<'_>, function: Node<'_>) {
         }
         let typed = walk.field(parameter, Field::Type as u8);
         let seen = typed.map_or(Seen::Unknown, |typed| of_type(walk, typed));
-        walk.local(&name, range(function), seen, typed.is_some());
+        // Another value may be bound to the name, whatever is written here.
+        walk.local(&name, range(function), seen, false);
     }
 }
 
@@ -180,7 +194,7 @@ pub(super) fn assigned(walk: &mut Walk<'_>, node: Node<'_>, left: Node<'_>) {
         return;
     }
     for name in bound_names(walk, left) {
-        one_assigned(walk, name, scope.clone(), Seen::Unknown, false);
+        one_assigned(walk, name, scope.clone(), Seen::Unknown, true);
     }
 }
 

@@ -374,3 +374,52 @@ fn a_case_of_a_match_knows_what_is_taken_out_of_the_value() {
         ],
     );
 }
+
+#[test]
+fn a_parameter_that_is_bound_once_more_has_no_type() {
+    let classes = "class A:\n def foo(self): pass\nclass B:\n def foo(self): pass\n";
+    for body in [
+        "for a in range(3): a.foo()",
+        "for x, (a, *b) in y: a.foo()",
+        "with open('x') as a: a.foo()",
+        "with x as (a, b): a.foo()",
+        "a, b = 1, 2\n a.foo()",
+        "try: pass\n except E as a: a.foo()",
+        "a = B()\n a.foo()",
+        "a = y\n a.foo()",
+        "match x:\n  case {'k': a}: a.foo()",
+        "match x:\n  case [1, a]: a.foo()",
+        "match x:\n  case K(a): a.foo()",
+    ] {
+        for head in ["def f(a: A):", "def f():\n a: A = x"] {
+            let bound_again = format!("{classes}{head}\n {body}\n");
+            let graph = graph_of(&[("a.py", &bound_again)]);
+            let callees = graph.callees(&symbol("a.py:f"));
+            let is_written = head.contains("= x") && (body.starts_with("a = ") || body.contains("open"));
+            let leads_on = callees.iter().any(|it| it.to_string() == "a.py:A.foo");
+            assert_eq!(leads_on, is_written, "{bound_again}");
+            assert_eq!(callees.iter().any(|it| it.to_string() == "?:foo"), !is_written, "{bound_again}");
+        }
+    }
+    let kept = "def f(a: A | None = None):\n if a is None: a = A()\n a.foo()\n";
+    let graph = graph_of(&[("a.py", &format!("{classes}{kept}"))]);
+    assert_edges(&graph, &["a.py:f -> a.py:A", "a.py:f -> a.py:A.foo"]);
+    let php = "<?php\nclass A { function foo() {} }\nclass B { function foo() {} }\n\
+               function plain(A $a) { $a->foo(); }\n\
+               function through(A $a) { foreach ($x as $a) { $a->foo(); } }\n\
+               function listed(A $a) { [$a, $b] = $x; $a->foo(); }\n\
+               function made(A $a) { $a = new B; $a->foo(); }\n\
+               function same(?A $a) { $a = $a ?? new A; $a->foo(); }\n";
+    assert_edges(
+        &graph_of(&[("a.php", php)]),
+        &[
+            "a.php:plain -> a.php:A.foo",
+            "a.php:through -> ?:foo",
+            "a.php:listed -> ?:foo",
+            "a.php:made -> ?:foo",
+            "a.php:made -> a.php:B",
+            "a.php:same -> a.php:A",
+            "a.php:same -> a.php:A.foo",
+        ],
+    );
+}
