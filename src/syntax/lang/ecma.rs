@@ -158,6 +158,7 @@ names! {
         Operator = "operator",
         Consequence = "consequence",
         Alternative = "alternative",
+        Constraint = "constraint",
     }
 }
 

@@ -31,10 +31,40 @@ pub(super) fn enter(walk: &mut Walk<'_>, node: Node<'_>, kind: Kind) {
         | Kind::FunctionExpression
         | Kind::GeneratorFunction
         | Kind::ArrowFunction
-        | Kind::MethodDefinition => parameters(walk, node),
+        | Kind::MethodDefinition => {
+            type_parameters(walk, node);
+            parameters(walk, node);
+        }
+        Kind::ClassDeclaration
+        | Kind::AbstractClass
+        | Kind::Class
+        | Kind::Interface
+        | Kind::TypeAlias
+        | Kind::FunctionSignature => type_parameters(walk, node),
         Kind::ForIn => names_of(walk, node, Field::Left),
         Kind::Catch => names_of(walk, node, Field::Parameter),
         _ => {}
+    }
+}
+
+/// The name of a parameter of types among the locals. A value may have the same name, and is another thing.
+fn type_key(name: &str) -> String {
+    format!("type {name}")
+}
+
+/// The types that a declaration takes as parameters: what is known of them is their bound, and nothing without one.
+fn type_parameters(walk: &mut Walk<'_>, item: Node<'_>) {
+    let Some(list) = walk.field(item, Field::TypeParameters as u8) else { return };
+    let mut cursor = list.walk();
+    for parameter in list.named_children(&mut cursor) {
+        let Some(name) = walk.field(parameter, Field::Name as u8) else { continue };
+        let bound = walk.field(parameter, Field::Constraint as u8).and_then(|it| it.named_child(0));
+        let seen = match bound.map(|bound| of_type(walk, bound)) {
+            Some(seen @ (Seen::Of(_) | Seen::BuiltIn)) => seen,
+            _ => Seen::Several,
+        };
+        let name = walk.text(name);
+        walk.local(&type_key(&name), range(item), seen, true);
     }
 }
 
@@ -247,7 +277,9 @@ pub(super) fn of_type(walk: &Walk<'_>, typed: Node<'_>) -> Seen {
             Some(Kind::TypeAnnotation | Kind::ParenthesizedType) => typed.named_child(0),
             Some(Kind::GenericType) => without_helper(walk, typed),
             Some(Kind::TypeIdentifier | Kind::NestedType) => {
-                return Seen::Of(walk.text(typed).split_whitespace().collect::<String>().into());
+                let name = walk.text(typed).split_whitespace().collect::<String>();
+                let of_caller = walk.facts.locals.seen(&type_key(&name), offset(typed.start_byte()));
+                return of_caller.cloned().unwrap_or_else(|| Seen::Of(name.into()));
             }
             Some(Kind::ArrayType | Kind::TupleType) => return Seen::BuiltIn,
             Some(Kind::PredefinedType) => {

@@ -77,11 +77,7 @@ pub(super) fn path_of(walk: &Walk<'_>, typed: Node<'_>) -> Option<String> {
 pub(super) fn of_type(walk: &Walk<'_>, typed: Node<'_>) -> Seen {
     match path_of(walk, typed) {
         Some(path) if BUILT_IN.contains(&path.as_str()) => Seen::BuiltIn,
-        // A parameter of types stands for its bound.
-        Some(path) => match walk.facts.locals.seen(&path, offset(typed.start_byte())) {
-            Some(Seen::Of(bound)) => Seen::Of(bound.clone()),
-            _ => Seen::Of(path.into()),
-        },
+        Some(path) => walk.of_path(path, typed),
         None => match Kind::at(walk, typed) {
             Some(Kind::SliceType | Kind::ArrayType | Kind::MapType | Kind::ChannelType) => Seen::BuiltIn,
             _ => Seen::Unknown,

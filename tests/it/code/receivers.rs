@@ -423,3 +423,32 @@ fn a_parameter_that_is_bound_once_more_has_no_type() {
         ],
     );
 }
+
+#[test]
+fn a_parameter_of_types_is_no_class_of_its_name() {
+    let main = "interface Props { close(): void }\nclass Item { cost() {} }\nclass Shop { go() {} }\n\
+                function wrap<Props extends { close(): void }>(p: Props) { p.close() }\n\
+                class Box<Item> { v!: Item; get() { this.v.cost() } put(i: Item) { i.cost() } one() { new Item().cost() } }\n\
+                function bound<T extends Shop>(t: T) { t.go() }\n\
+                const arrow = <T extends Shop>(t: T) => t.go();\n\
+                class Kept<T extends Shop> { constructor(private t: T) {} m() { this.t.go() } }\n\
+                function plain(p: Props, i: Item) { p.close(); i.cost() }\n";
+    assert_edges(
+        &graph_of(&[("a.ts", main)]),
+        &[
+            "a.ts:wrap -> ?:close",
+            "a.ts:Box.get -> ?:cost",
+            "a.ts:Box.put -> ?:cost",
+            "a.ts:Box.one -> a.ts:Item",
+            "a.ts:Box.one -> a.ts:Item.cost",
+            "a.ts:bound -> a.ts:Shop.go",
+            "a.ts:arrow -> a.ts:Shop.go",
+            "a.ts:Kept.m -> a.ts:Shop.go",
+            "a.ts:plain -> a.ts:Props.close",
+            "a.ts:plain -> a.ts:Item.cost",
+        ],
+    );
+    let main = "package a\ntype Node struct{}\nfunc (n Node) Walk() {}\ntype Tree struct{}\nfunc (t Tree) Walk() {}\n\
+                func Each[Node interface{ Walk() }](n Node) { n.Walk() }\nfunc Plain(n Node) { n.Walk() }\n";
+    assert_edges(&graph_of(&[("a.go", main)]), &["a.go:Each -> ?:Walk", "a.go:Plain -> a.go:Node.Walk"]);
+}
