@@ -245,7 +245,8 @@ impl Reading {
             if let Some(found) = self.child(Some(of), name) {
                 return Some(found);
             }
-            waiting.extend(self.bases_here(of));
+            // The first of them, and what is above it, comes before the second.
+            waiting.extend(self.bases_here(of).into_iter().rev());
         }
         None
     }

@@ -452,3 +452,14 @@ fn a_parameter_of_types_is_no_class_of_its_name() {
                 func Each[Node interface{ Walk() }](n Node) { n.Walk() }\nfunc Plain(n Node) { n.Walk() }\n";
     assert_edges(&graph_of(&[("a.go", main)]), &["a.go:Each -> ?:Walk", "a.go:Plain -> a.go:Node.Walk"]);
 }
+
+#[test]
+fn of_several_classes_above_in_one_file_the_first_counts() {
+    let python = "class A:\n def m(self): pass\nclass B:\n def m(self): pass\nclass C(A, B):\n def k(self): self.m()\n";
+    let php = "<?php\ntrait T { function v() {} }\nclass Base { function v() {} }\n\
+               class K extends Base { use T; function m() { $this->v(); } }\n";
+    assert_edges(
+        &graph_of(&[("a.py", python), ("a.php", php)]),
+        &["a.py:C.k -> a.py:A.m", "a.php:K.m -> a.php:T.v"],
+    );
+}
