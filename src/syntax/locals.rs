@@ -339,13 +339,13 @@ fn local<'l>(reading: &Reading, locals: &'l Sorted, call: &Call, name: &str) -> 
 
 /// The value of `this.x` before a call.
 fn of_field(reading: &Reading, locals: &Sorted, call: &Call, path: &str, field: &str) -> Receiver {
-    if field.contains('.') {
-        return Receiver::Other;
-    }
+    let (field, rest) = field.split_once('.').unwrap_or((field, ""));
+    let path =
+        if rest.is_empty() { path } else { path.strip_suffix(rest).unwrap_or(path).trim_end_matches('.') };
     let class = reading.class_around(call.caller);
     let declared = class.and_then(|class| {
         let symbol = &reading.symbols[reading.child(Some(class), field)? as usize];
-        matches!(symbol.kind, Kind::Field | Kind::Variable).then(|| symbol.instance.clone())
+        matches!(symbol.kind, Kind::Field | Kind::Variable | Kind::Getter).then(|| symbol.instance.clone())
     });
     let set = || locals.around(path, call.at).and_then(|local| local.known.seen.clone().receiver());
     let above = || {
@@ -360,7 +360,14 @@ fn of_field(reading: &Reading, locals: &Sorted, call: &Call, path: &str, field: 
     };
     // The value in the class has been compared with the values that its methods set.
     match known {
-        Some(value) if means_the_same(reading, call.caller, class, &value) => value,
+        Some(value) if means_the_same(reading, call.caller, class, &value) => match value {
+            value if rest.is_empty() => value,
+            Receiver::Instance(of) if reading.language.has_typed_members() => {
+                Receiver::Instance(format!("{of}.{rest}").into())
+            }
+            _ => Receiver::Other,
+        },
+        Some(_) if !rest.is_empty() => Receiver::Other,
         Some(_) => Receiver::Several,
         None => Receiver::Other,
     }

@@ -111,7 +111,7 @@ pub(super) struct Broken;
 pub(super) struct Walk<'a> {
     pub(super) source: &'a [u8],
     table: &'static Table,
-    language: Language,
+    pub(super) language: Language,
     limit: &'a Limit<'a>,
     pub(super) facts: Facts,
     pub(super) above: Vec<Above>,

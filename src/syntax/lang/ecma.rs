@@ -3,6 +3,7 @@
 use tree_sitter::Node;
 
 use super::super::canon::Role;
+use super::super::locals::Seen;
 use super::super::reading::offset;
 use super::super::walk::{Broken, Found, Walk};
 use super::super::{Form, Kind as Sort, Receiver, Signature};
@@ -297,7 +298,10 @@ fn method(walk: &mut Walk<'_>, node: Node<'_>) {
     let head = Head::of(walk, node);
     let signature = signature(walk, node, &head);
     let sort = head.sort(&name, Kind::above(walk, 0) == Some(Kind::ClassBody));
-    let at = walk.symbol(Found { signature, ..Found::new(&name, sort, node.byte_range()) });
+    // A property is a value of the type that its function gives back.
+    let result = walk.field(node, Field::ReturnType as u8).filter(|_| head.get);
+    let (typed, seen) = (result.is_some(), result.map_or(Seen::Unknown, |it| locals::of_type(walk, it)));
+    let at = walk.symbol(Found { signature, seen, typed, ..Found::new(&name, sort, node.byte_range()) });
     given::record(walk, at, node);
     walk.open(at);
 }
@@ -332,7 +336,10 @@ fn property_signature(walk: &mut Walk<'_>, node: Node<'_>) {
         return;
     };
     let signature = declared_type(walk, node);
-    walk.symbol(Found { signature, declared: true, ..Found::new(&name, Sort::Field, node.byte_range()) });
+    let seen = locals::of_named(walk, node, None);
+    let found =
+        Found { signature, declared: true, seen, ..Found::new(&name, Sort::Field, node.byte_range()) };
+    walk.symbol(Found { typed: true, ..found });
 }
 
 // Names for values: constants, fields and properties.

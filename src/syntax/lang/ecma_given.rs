@@ -191,7 +191,7 @@ fn path_of(walk: &Walk<'_>, called: Node<'_>) -> Option<Box<str>> {
 }
 
 /// The path of the class around.
-fn class_name<'w>(walk: &'w Walk<'_>) -> Option<&'w str> {
+pub(super) fn class_name<'w>(walk: &'w Walk<'_>) -> Option<&'w str> {
     let mut around = walk.scope.owner;
     while let Some(at) = around {
         let symbol = &walk.facts.symbols[at as usize];

@@ -9,8 +9,8 @@ use super::super::reading::offset;
 use super::super::walk::Walk;
 use super::super::{Given, Receiver};
 use super::ecma::{Field, Kind};
-use super::ecma_given::in_places;
-use super::ecma_names::{bound_names, dotted};
+use super::ecma_given::{class_name, in_places};
+use super::ecma_names::{bound_names, dotted, property_name};
 
 /// The deepest nesting of casts and types that is followed.
 const NESTED_MAX: usize = 8;
@@ -90,10 +90,9 @@ fn parameters(walk: &mut Walk<'_>, function: Node<'_>) {
     for (place, parameter) in in_places(walk, parameters) {
         let pattern = walk.field(parameter, Field::Pattern as u8).unwrap_or(parameter);
         if Kind::at(walk, pattern) != Some(Kind::Identifier) {
-            for name in bound_names(walk, pattern) {
-                let text = walk.text(name);
-                walk.local(&text, range(function), Seen::Unknown, false);
-            }
+            let typed = walk.field(parameter, Field::Type as u8);
+            let whole = typed.map_or(Seen::Unknown, |typed| of_type(walk, typed));
+            taken_apart(walk, pattern, &whole, typed, &range(function));
             continue;
         }
         let name = walk.text(pattern);
@@ -129,11 +128,9 @@ pub(super) fn variable(walk: &mut Walk<'_>, node: Node<'_>, pattern: Node<'_>, v
     };
     let Some(scope) = walk.range_above(block) else { return };
     if Kind::at(walk, pattern) != Some(Kind::Identifier) {
-        for name in bound_names(walk, pattern) {
-            let text = walk.text(name);
-            walk.local(&text, scope.clone(), Seen::Unknown, false);
-        }
-        return;
+        let typed = walk.field(node, Field::Type as u8);
+        let whole = of_named(walk, node, value);
+        return taken_apart(walk, pattern, &whole, typed, &scope);
     }
     let is_definition = value
         .and_then(|value| Kind::at(walk, value))
@@ -143,6 +140,78 @@ pub(super) fn variable(walk: &mut Walk<'_>, node: Node<'_>, pattern: Node<'_>, v
         let typed = walk.field(node, Field::Type as u8).is_some();
         let name = walk.text(pattern);
         walk.local(&name, scope, seen, typed);
+    }
+}
+
+/// The names of a pattern, each with the type of the property that it is given: `shop` of `{ shop }: Props` is what `Props` says of it.
+fn taken_apart(
+    walk: &mut Walk<'_>,
+    pattern: Node<'_>,
+    whole: &Seen,
+    typed: Option<Node<'_>>,
+    scope: &Range<u32>,
+) {
+    let known = properties(walk, pattern, whole, typed);
+    for name in bound_names(walk, pattern) {
+        let seen = known.iter().find(|(it, _)| *it == name).map_or(Seen::Unknown, |(_, seen)| seen.clone());
+        let text = walk.text(name);
+        walk.local(&text, scope.clone(), seen, false);
+    }
+}
+
+/// What is known of the names directly in a pattern of an object.
+fn properties<'t>(
+    walk: &Walk<'_>,
+    pattern: Node<'t>,
+    whole: &Seen,
+    typed: Option<Node<'_>>,
+) -> Vec<(Node<'t>, Seen)> {
+    if Kind::at(walk, pattern) != Some(Kind::ObjectPattern) || !walk.language.has_typed_members() {
+        return Vec::new();
+    }
+    let written = typed
+        .and_then(|typed| typed.named_child(0))
+        .filter(|it| Kind::at(walk, *it) == Some(Kind::ObjectType));
+    let of_property = |key: Node<'_>| {
+        let key = property_name(walk, key)?;
+        if let Some(written) = written {
+            let mut cursor = written.walk();
+            let mut all = written.named_children(&mut cursor);
+            let said = all.find(|it| {
+                let name = walk.field(*it, Field::Name as u8).and_then(|name| property_name(walk, name));
+                Kind::at(walk, *it) == Some(Kind::PropertySignature) && name.as_ref() == Some(&key)
+            })?;
+            return walk.field(said, Field::Type as u8).map(|typed| of_type(walk, typed));
+        }
+        member_of(whole, &key)
+    };
+    let mut cursor = pattern.walk();
+    let mut found = Vec::new();
+    for part in pattern.named_children(&mut cursor) {
+        let (key, bound) = match Kind::at(walk, part) {
+            Some(Kind::ShorthandPattern) => (Some(part), Some(part)),
+            // What stands there if the property is not given has the type of the property.
+            Some(Kind::ObjectAssignment) => {
+                let left = walk.field(part, Field::Left as u8);
+                (left, left)
+            }
+            Some(Kind::PairPattern) => {
+                (walk.field(part, Field::Key as u8), walk.field(part, Field::Value as u8))
+            }
+            _ => continue,
+        };
+        if let Some((key, bound)) = key.zip(bound) {
+            found.extend(of_property(key).map(|seen| (bound, seen)));
+        }
+    }
+    found
+}
+
+/// What the type of a value says of one of its properties.
+fn member_of(whole: &Seen, name: &str) -> Option<Seen> {
+    match whole {
+        Seen::Of(class) if !name.contains(['.', '[']) => Some(Seen::Of(format!("{class}.{name}").into())),
+        _ => None,
     }
 }
 
@@ -242,6 +311,21 @@ fn one_of(walk: &Walk<'_>, value: Node<'_>, depth: usize) -> Seen {
                 return Seen::BuiltIn;
             }
             Some(Kind::Null | Kind::Undefined) => return Seen::Unset,
+            Some(Kind::Member) if walk.language.has_typed_members() => {
+                let path = dotted(walk, value).filter(|path| path.starts_with("this."));
+                let set = path.and_then(|it| walk.facts.locals.seen(&it, offset(value.start_byte())));
+                if let Some(set @ (Seen::Of(_) | Seen::BuiltIn)) = set {
+                    return set.clone();
+                }
+                let [of, name] = [Field::Object, Field::Property].map(|it| walk.field(value, it as u8));
+                let of = of.map_or(Seen::Unknown, |of| one_of(walk, of, depth + 1));
+                let name = name.map(|name| walk.text(name)).unwrap_or_default();
+                return member_of(&of, &name).unwrap_or(Seen::Unknown);
+            }
+            Some(Kind::This) if walk.language.has_typed_members() => {
+                let class = class_around(walk).and_then(|_| class_name(walk));
+                return class.map_or(Seen::Unknown, |class| Seen::Of(class.into()));
+            }
             Some(Kind::Identifier) => {
                 let known = walk.facts.locals.seen(&walk.text(value), offset(value.start_byte()));
                 return known.filter(|seen| **seen != Seen::Unset).cloned().unwrap_or(Seen::Unknown);
@@ -311,7 +395,8 @@ pub(super) fn receiver(walk: &Walk<'_>, object: Node<'_>) -> Option<Receiver> {
     for _ in 0..NESTED_MAX {
         match Kind::at(walk, bare) {
             Some(Kind::Parenthesized | Kind::NonNull) => bare = bare.named_child(0)?,
-            Some(Kind::Identifier) => return None,
+            // What names say is looked at by their ways.
+            Some(Kind::Identifier | Kind::Member) if dotted(walk, bare).is_some() => return None,
             _ => break,
         }
     }

@@ -454,6 +454,47 @@ fn a_parameter_of_types_is_no_class_of_its_name() {
 }
 
 #[test]
+fn a_field_that_an_interface_declares_has_its_type() {
+    let shop = "export class Shop { go() {} } export class Other { go() {} }\n\
+                export interface Deep { shop: Shop }\n\
+                export interface Props { shop: Shop; more?: Deep; all: Shop[] }\n\
+                export type Alias = { shop: Shop };\n";
+    let main = "import { Shop, Other, Props, Alias } from './shop';\n\
+                function named(p: Props) { p.shop.go(); }\n\
+                function aliased(p: Alias) { p.shop.go(); }\n\
+                function deep(p: Props) { p.more?.shop.go(); }\n\
+                function kept(p: Props) { const s = p.shop; s.go(); }\n\
+                function apart(p: Props) { const { shop: s } = p; s.go(); }\n\
+                function given({ shop }: Props) { shop.go(); }\n\
+                const written = ({ shop }: { shop: Shop }) => shop.go();\n\
+                class Main { p: Props; constructor(private own: Props) {}\n\
+                field() { this.p.shop.go(); } owned() { this.own.shop.go(); } out() { const { shop } = this.p; shop.go(); }\n\
+                get one(): Shop { return this.p.shop; } got() { this.one.go(); } }\n\
+                function all(p: Props) { p.all.go(); }\n\
+                function missing(p: Props) { p.nothing.go(); }\n\
+                function changed(p: Props) { let s = p.shop; s = other; s.go(); }\n";
+    assert_edges(
+        &graph_of(&[("shop.ts", shop), ("main.tsx", main)]),
+        &[
+            "main.tsx:named -> shop.ts:Shop.go",
+            "main.tsx:aliased -> shop.ts:Shop.go",
+            "main.tsx:deep -> shop.ts:Shop.go",
+            "main.tsx:kept -> shop.ts:Shop.go",
+            "main.tsx:apart -> shop.ts:Shop.go",
+            "main.tsx:given -> shop.ts:Shop.go",
+            "main.tsx:written -> shop.ts:Shop.go",
+            "main.tsx:Main.field -> shop.ts:Shop.go",
+            "main.tsx:Main.owned -> shop.ts:Shop.go",
+            "main.tsx:Main.out -> shop.ts:Shop.go",
+            "main.tsx:Main.got -> shop.ts:Shop.go",
+            "main.tsx:all -> ?:go",
+            "main.tsx:missing -> ?:go",
+            "main.tsx:changed -> ?:go",
+        ],
+    );
+}
+
+#[test]
 fn of_several_classes_above_in_one_file_the_first_counts() {
     let python = "class A:\n def m(self): pass\nclass B:\n def m(self): pass\nclass C(A, B):\n def k(self): self.m()\n";
     let php = "<?php\ntrait T { function v() {} }\nclass Base { function v() {} }\n\
