@@ -144,6 +144,7 @@ fn enter(walk: &mut Walk<'_>, node: Node<'_>, kind: u8) -> bool {
             walk.open_anonymous();
         }
         Kind::ShortVar | Kind::Range | Kind::Receive | Kind::TypeSwitch => types::bound(walk, node, kind),
+        Kind::TypeCase => types::in_case(walk, node),
         _ => {}
     }
     true

@@ -319,8 +319,25 @@ pub(super) fn bound(walk: &mut Walk<'_>, node: Node<'_>, kind: Kind) {
         }
     };
     let (Some(left), Some(scope)) = (left, scope) else { return };
+    if kind == Kind::TypeSwitch {
+        let name = walk.text(left).trim().into();
+        walk.notes.subjects.insert(offset(node.start_byte()), name);
+    }
     let right = walk.field(node, Field::Right as u8).filter(|_| kind == Kind::ShortVar);
     give(walk, left, right, &scope);
+}
+
+/// In a case of one type, what is switched over has that type.
+pub(super) fn in_case(walk: &mut Walk<'_>, case: Node<'_>) {
+    let around = walk.range_above(|kind| Kind::of(kind) == Some(Kind::TypeSwitch));
+    let name = around.and_then(|it| walk.notes.subjects.get(&it.start).cloned());
+    let mut cursor = case.walk();
+    let types: Vec<Node<'_>> =
+        case.children_by_field_name("type", &mut cursor).filter(Node::is_named).collect();
+    if let (Some(name), [only]) = (name, &types[..]) {
+        let seen = of_type(walk, *only);
+        walk.local(&name, range(case), seen, false);
+    }
 }
 
 /// Names on the left, and values; the first stands for all if it is a call that gives back several.

@@ -495,6 +495,24 @@ fn a_field_that_an_interface_declares_has_its_type() {
 }
 
 #[test]
+fn in_a_case_of_one_type_a_switch_over_types_gives_the_name_that_type() {
+    let main = "package a\ntype A struct{}\nfunc (a A) Run() {}\ntype B struct{}\nfunc (b *B) Run() {}\n\
+                func one(x any) {\n switch v := x.(type) {\n case A:\n v.Run()\n }\n}\n\
+                func pointer(x any) {\n switch v := x.(type) {\n case *B:\n v.Run()\n }\n}\n\
+                func several(x any) {\n switch v := x.(type) {\n case A, *B:\n v.Run()\n }\n}\n\
+                func other(x any) {\n switch v := x.(type) {\n case A:\n default:\n v.Run()\n }\n}\n";
+    assert_edges(
+        &graph_of(&[("a.go", main)]),
+        &[
+            "a.go:one -> a.go:A.Run",
+            "a.go:pointer -> a.go:B.Run",
+            "a.go:several -> ?:Run",
+            "a.go:other -> ?:Run",
+        ],
+    );
+}
+
+#[test]
 fn of_several_classes_above_in_one_file_the_first_counts() {
     let python = "class A:\n def m(self): pass\nclass B:\n def m(self): pass\nclass C(A, B):\n def k(self): self.m()\n";
     let php = "<?php\ntrait T { function v() {} }\nclass Base { function v() {} }\n\
