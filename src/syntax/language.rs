@@ -394,6 +394,11 @@ impl Language {
         self.row().typed
     }
 
+    /// Whether a call may be one of a variable that holds a function.
+    pub(super) fn calls_variables(self) -> bool {
+        self != Self::Java
+    }
+
     /// Whether a field whose range is its name alone is declared as a variable is.
     pub(super) fn has_bare_fields(self) -> bool {
         self.row().bare_fields

@@ -270,6 +270,7 @@ fn settle_values(
 /// The receiver of a call, where it is another one than the written one.
 fn settled(reading: &Reading, locals: &Sorted, call: &Call) -> Option<Receiver> {
     match &call.callee.receiver {
+        Receiver::None if !reading.language.calls_variables() => None,
         Receiver::None => local(reading, locals, call, &call.callee.name).map(|_| Receiver::Local),
         Receiver::Path(path) => match path.split_once('.') {
             Some(("this", field)) => Some(of_field(reading, locals, call, path, field)),

@@ -513,6 +513,16 @@ fn in_a_case_of_one_type_a_switch_over_types_gives_the_name_that_type() {
 }
 
 #[test]
+fn a_variable_of_java_is_no_method() {
+    let main = "class A { int size() { return 1; } int sum(int size) { return size + size(); }\n\
+                int local() { int later = 1; return later(); } }\n";
+    assert_edges(
+        &graph_of(&[("A.java", main)]),
+        &["A.java:A.sum -> A.java:A.size", "A.java:A.local -> ?:later"],
+    );
+}
+
+#[test]
 fn of_several_classes_above_in_one_file_the_first_counts() {
     let python = "class A:\n def m(self): pass\nclass B:\n def m(self): pass\nclass C(A, B):\n def k(self): self.m()\n";
     let php = "<?php\ntrait T { function v() {} }\nclass Base { function v() {} }\n\
