@@ -505,7 +505,19 @@ impl<'g> Resolver<'g> {
 
     /// A member of the classes that one extends.
     pub(super) fn above(&mut self, file: u32, node: u32, name: &str, depth: u32) -> Option<Value> {
-        self.bases(file, node, depth).into_iter().find_map(|base| self.member(base, name, depth))
+        let files = self.files;
+        let is_interface = |it: &Value| match *it {
+            Value::Symbol { file, node } => {
+                files.outline(file).is_some_and(|it| it.nodes[node as usize].kind == Kind::Interface)
+            }
+            Value::Module(_) => false,
+        };
+        let outline = files.outline(file)?;
+        let only_classes =
+            outline.rules().only_classes_above && outline.nodes[node as usize].kind == Kind::Class;
+        let bases = self.bases(file, node, depth).into_iter();
+        let mut bases = bases.filter(|base| !(only_classes && is_interface(base)));
+        bases.find_map(|base| self.member(base, name, depth))
     }
 
     pub(super) fn bases(&mut self, file: u32, node: u32, depth: u32) -> Vec<Value> {

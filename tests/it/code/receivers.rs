@@ -523,6 +523,19 @@ fn a_variable_of_java_is_no_method() {
 }
 
 #[test]
+fn a_class_of_csharp_has_no_members_of_its_interfaces() {
+    let main = "using static Three.Maths;\nnamespace Two;\n\
+                interface IKeeper { int Twice(int n) => n; }\n\
+                interface IMore : IKeeper { int More() => Twice(1); }\n\
+                class Keeper : IKeeper { public int Each() => Twice(2); }\n";
+    let maths = "namespace Three;\npublic static class Maths { public static int Twice(int n) => n * 2; }\n";
+    assert_edges(
+        &graph_of(&[("a.cs", main), ("b.cs", maths)]),
+        &["a.cs:IMore.More -> a.cs:IKeeper.Twice", "a.cs:Keeper.Each -> b.cs:Maths.Twice"],
+    );
+}
+
+#[test]
 fn of_several_classes_above_in_one_file_the_first_counts() {
     let python = "class A:\n def m(self): pass\nclass B:\n def m(self): pass\nclass C(A, B):\n def k(self): self.m()\n";
     let php = "<?php\ntrait T { function v() {} }\nclass Base { function v() {} }\n\
