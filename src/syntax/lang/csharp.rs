@@ -433,6 +433,7 @@ fn property(walk: &mut Walk<'_>, node: Node<'_>, kind: Kind) {
     if let Some(parameters) = parameters {
         types::in_parameters(walk, parameters, node);
     }
+    types::given_values(walk, accessors, typed);
     walk.open(at);
     walk.open_for_owner();
 }

@@ -296,6 +296,17 @@ pub(super) fn in_parameters(walk: &mut Walk<'_>, list: Node<'_>, function: Node<
     }
 }
 
+/// What code that sets a property calls the value that it is given: `value`.
+pub(super) fn given_values(walk: &mut Walk<'_>, accessors: Option<Node<'_>>, typed: Node<'_>) {
+    let seen = of_type(walk, typed);
+    for accessor in accessors.map_or(Vec::new(), |list| children_of(walk, list, Kind::Accessor)) {
+        let name = walk.field(accessor, Field::Name as u8).map(|name| walk.text(name));
+        if name.is_some_and(|name| matches!(&*name, "set" | "init" | "add" | "remove")) {
+            walk.local("value", range(accessor), seen.clone(), true);
+        }
+    }
+}
+
 /// `a => …`, `(a, b) => …`, `delegate (T a) { … }`
 pub(super) fn lambda(walk: &mut Walk<'_>, node: Node<'_>) {
     walk.open_anonymous();

@@ -3,6 +3,7 @@
 use tree_sitter::Node;
 
 use super::super::canon::Role;
+use super::super::locals::Seen;
 use super::super::walk::{Broken, Found, Note, Walk};
 use super::super::{Form, Kind as Sort, Receiver, Signature};
 use super::python_locals as locals;
@@ -147,7 +148,11 @@ fn function(walk: &mut Walk<'_>, node: Node<'_>) {
     let signature = function_signature(walk, node, sort);
     let overload = note == Note::Overload;
     bound_in_class(walk, &name);
-    let at = walk.symbol(Found { signature, overload, ..Found::new(&name, sort, node.byte_range()) });
+    // A property is a value of the type that its function gives back.
+    let result = walk.field(node, Field::ReturnType as u8).filter(|_| sort == Sort::Getter);
+    let (typed, seen) = (result.is_some(), result.map_or(Seen::Unknown, |it| locals::of_type(walk, it)));
+    let found = Found { signature, overload, seen, typed, ..Found::new(&name, sort, node.byte_range()) };
+    let at = walk.symbol(found);
     walk.open(at);
 }
 

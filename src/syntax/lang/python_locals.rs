@@ -296,7 +296,7 @@ fn made_by(path: &str) -> Seen {
     }
 }
 
-fn of_type(walk: &Walk<'_>, typed: Node<'_>) -> Seen {
+pub(super) fn of_type(walk: &Walk<'_>, typed: Node<'_>) -> Seen {
     let mut typed = typed;
     for _ in 0..NESTED_MAX {
         let inner = match Kind::at(walk, typed) {

@@ -536,6 +536,20 @@ fn a_class_of_csharp_has_no_members_of_its_interfaces() {
 }
 
 #[test]
+fn the_value_that_a_property_is_given_has_the_type_of_the_property() {
+    let shop = "namespace A;\nclass Item { public int Sum() => 1; }\nclass Other { public int Sum() => 1; }\n\
+                class Shop { Item Last { get; set { value.Sum(); field = value; } } }\n";
+    assert_edges(&graph_of(&[("a.cs", shop)]), &["a.cs:Shop.Last -> a.cs:Item.Sum"]);
+    let main = "class Item:\n def cost(self): pass\nclass Other:\n def cost(self): pass\n\
+                class Shop:\n @property\n def last(self) -> Item: pass\n def last_one(self) -> Item: pass\n\
+                \x20def a(self): self.last.cost()\n def b(self): self.last_one.cost()\n";
+    assert_edges(
+        &graph_of(&[("a.py", main)]),
+        &["a.py:Shop.last -> ?:property", "a.py:Shop.a -> a.py:Item.cost", "a.py:Shop.b -> ?:cost"],
+    );
+}
+
+#[test]
 fn of_several_classes_above_in_one_file_the_first_counts() {
     let python = "class A:\n def m(self): pass\nclass B:\n def m(self): pass\nclass C(A, B):\n def k(self): self.m()\n";
     let php = "<?php\ntrait T { function v() {} }\nclass Base { function v() {} }\n\
