@@ -8,7 +8,7 @@ use tree_sitter::Node;
 use super::super::canon::Role;
 use super::super::locals::Seen;
 use super::super::walk::{Broken, Found, Walk};
-use super::super::{Export, Exported, Kind as Sort, Signature};
+use super::super::{Export, Exported, Form, Kind as Sort, Receiver, Signature};
 use super::children::{child_of, children_of};
 use super::php_calls as calls;
 use super::php_types as types;
@@ -37,6 +37,9 @@ kinds! {
         BaseClause = "base_clause",
         InterfaceClause = "class_interface_clause",
         UseTraits = "use_declaration",
+        UseAs = "use_as_clause",
+        ClassConstant = "class_constant_access_expression",
+        If = "if_statement",
         Const = "const_declaration",
         ConstElement = "const_element",
         Property = "property_declaration",
@@ -115,6 +118,7 @@ names! {
         Right = "right",
         Operator = "operator",
         Alternative = "alternative",
+        Condition = "condition",
     }
 }
 
@@ -143,6 +147,8 @@ fn enter(walk: &mut Walk<'_>, node: Node<'_>, kind: u8) -> bool {
         Kind::Class | Kind::Interface | Kind::Trait | Kind::Enum => class(walk, node, kind),
         Kind::AnonymousClass => anonymous(walk, node),
         Kind::UseTraits => traits(walk, node),
+        Kind::UseAs => renamed(walk, node),
+        Kind::If => types::narrowed(walk, node),
         Kind::Const => constants(walk, node),
         Kind::Property => properties(walk, node),
         Kind::Case => case(walk, node),
@@ -257,6 +263,28 @@ fn extends(walk: &mut Walk<'_>, node: Node<'_>, at: Option<u32>) {
 /// `use A, B { … }`: names in the braces are those of methods.
 fn traits(walk: &mut Walk<'_>, node: Node<'_>) {
     comments::end_at(walk, node.start_byte(), 0);
+}
+
+/// `t as t2`: a method that calls the one that it is another name of.
+fn renamed(walk: &mut Walk<'_>, clause: Node<'_>) {
+    let names = children_of(walk, clause, Kind::Name);
+    let of_one = child_of(walk, clause, &[Kind::ClassConstant]);
+    let (receiver, of, name) = match (of_one, &names[..]) {
+        (Some(of_one), [name]) => {
+            let (Some(class), Some(of)) = (of_one.named_child(0), of_one.named_child(1)) else { return };
+            let Some(class) = php_names::class_of(walk, class) else { return };
+            (Receiver::Path(class.into()), of, *name)
+        }
+        // The members of traits come before those of the class above.
+        (None, [of, name]) => (Receiver::Super, *of, *name),
+        _ => return,
+    };
+    let (of, name) = (walk.text(of).into_owned(), walk.text(name).into_owned());
+    let at = walk.symbol(Found::new(&name, Sort::Method, clause.byte_range()));
+    walk.open(at);
+    if at.is_some() {
+        walk.call(clause, &of, receiver, Form::Plain);
+    }
 }
 
 /// `new class { … }` goes by the name of the variable that it is given to.

@@ -290,7 +290,7 @@ pub(super) fn assigned(walk: &mut Walk<'_>, node: Node<'_>) {
                 let is_other =
                     matches!((known, &seen), (Some(Seen::Of(one)), Seen::Of(other)) if one != other);
                 let seen = if is_other && !is_made { Seen::Unknown } else { seen };
-                walk.local(&name, scope, seen, false);
+                give(walk, &name, left, scope, seen);
             }
         }
         Some(Kind::Member) => {
@@ -311,13 +311,50 @@ pub(super) fn assigned(walk: &mut Walk<'_>, node: Node<'_>) {
     }
 }
 
+/// Gives a name a value, also where a condition has said what the name is.
+fn give(walk: &mut Walk<'_>, name: &str, at: Node<'_>, scope: Range<u32>, seen: Seen) {
+    walk.local(name, scope, seen.clone(), false);
+    let owner = walk.scope.owner;
+    walk.facts.locals.assign(name, offset(at.start_byte()), owner, seen);
+}
+
+/// `if ($x instanceof A && …) { … }`: from there to the end of the branch, the name has that class.
+pub(super) fn narrowed(walk: &mut Walk<'_>, node: Node<'_>) {
+    let [condition, body] = [Field::Condition, Field::Body].map(|field| walk.field(node, field as u8));
+    let (Some(condition), Some(body), Some(_)) = (condition, body, function_around(walk)) else { return };
+    let mut waiting = vec![condition];
+    for _ in 0..NESTED_MAX {
+        let Some(it) = waiting.pop() else { return };
+        let [left, operator, right] =
+            [Field::Left, Field::Operator, Field::Right].map(|field| walk.field(it, field as u8));
+        match (Kind::at(walk, it), left, right) {
+            (Some(Kind::Parenthesized), ..) => waiting.extend(it.named_child(0)),
+            (Some(Kind::Binary), Some(left), Some(right)) => {
+                match operator.map(|it| walk.text(it).to_ascii_lowercase()).as_deref() {
+                    Some("&&" | "and") => waiting.extend([left, right]),
+                    Some("instanceof") if Kind::at(walk, left) == Some(Kind::Variable) => {
+                        let name = walk.text(left);
+                        let scope = offset(it.end_byte())..offset(body.end_byte());
+                        let seen = of_type(walk, right);
+                        if name != "$this" && matches!(seen, Seen::Of(_)) {
+                            walk.local(&name, scope, seen, false);
+                        }
+                    }
+                    _ => {}
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
 fn all_unknown(walk: &mut Walk<'_>, within: Node<'_>, scope: &Range<u32>) {
     let mut waiting = vec![within];
     for _ in 0..NESTED_MAX * NESTED_MAX {
         let Some(node) = waiting.pop() else { return };
         if Kind::at(walk, node) == Some(Kind::Variable) {
             let name = walk.text(node);
-            walk.local(&name, scope.clone(), Seen::Unknown, false);
+            give(walk, &name, node, scope.clone(), Seen::Unknown);
         } else {
             let mut cursor = node.walk();
             waiting.extend(node.named_children(&mut cursor));

@@ -550,6 +550,44 @@ fn the_value_that_a_property_is_given_has_the_type_of_the_property() {
 }
 
 #[test]
+fn what_is_asked_for_its_class_in_php_has_it_in_the_branch() {
+    let main = "<?php\nclass Square { function only() {} }\nclass Circle { function only() {} }\n\
+                function asked($s) { if ($s instanceof Square) { $s->only(); } }\n\
+                function both($s) { if ($t && $s instanceof Square) { $s->only(); } }\n\
+                function either($s) { if ($t || $s instanceof Square) { $s->only(); } }\n\
+                function behind($s) { if ($s instanceof Square) {} $s->only(); }\n\
+                function changed($s) { if ($s instanceof Square) { $s = make(); $s->only(); } }\n";
+    assert_edges(
+        &graph_of(&[("a.php", main)]),
+        &[
+            "a.php:asked -> a.php:Square.only",
+            "a.php:both -> a.php:Square.only",
+            "a.php:either -> ?:only",
+            "a.php:behind -> ?:only",
+            "a.php:changed -> ?:make",
+            "a.php:changed -> ?:only",
+        ],
+    );
+}
+
+#[test]
+fn a_name_that_a_class_of_php_gives_to_a_method_of_a_trait_leads_to_it() {
+    let main = "<?php\ntrait T { function t() {} function v() {} }\ntrait U { function v() {} }\n\
+                class A { use T { t as t2; t as protected; } function t() {} function m() { $this->t2(); } }\n\
+                class B { use T, U { T::v insteadof U; U::v as uv; } function m() { $this->uv(); $this->v(); } }\n";
+    assert_edges(
+        &graph_of(&[("a.php", main)]),
+        &[
+            "a.php:A.m -> a.php:A.t2",
+            "a.php:A.t2 -> a.php:T.t",
+            "a.php:B.m -> a.php:B.uv",
+            "a.php:B.uv -> a.php:U.v",
+            "a.php:B.m -> a.php:T.v",
+        ],
+    );
+}
+
+#[test]
 fn of_several_classes_above_in_one_file_the_first_counts() {
     let python = "class A:\n def m(self): pass\nclass B:\n def m(self): pass\nclass C(A, B):\n def k(self): self.m()\n";
     let php = "<?php\ntrait T { function v() {} }\nclass Base { function v() {} }\n\
