@@ -320,7 +320,10 @@ fn the_symbol_that_is_being_edited_is_the_one_that_is_touched_while_it_does_not_
             let (expected, found) =
                 (innermost(&whole, at), touches_as_read((&whole, &text), (&after, &edited)));
             // Between two symbols on lines of their own, the one below has its comments.
-            let is_it = found == [expected.clone()] || (found.len() == 1 && encloses(&expected, &found[0]));
+            // What one declaration declares is touched together.
+            let is_one_of = found.len() > 1 && found.contains(&expected);
+            let is_within = !found.is_empty() && found.iter().all(|it| encloses(&expected, it));
+            let is_it = found == [expected.clone()] || is_one_of || is_within;
             assert!(is_it, "{expected} and {found:?} at {at} of:\n{text}");
         }
     }

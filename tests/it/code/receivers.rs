@@ -270,11 +270,11 @@ fn a_call_of_swift_behind_an_operator_is_one_of_the_operand_beside_it() {
             "Sources/A/Main.swift:Main.certainly -> Sources/A/Item.swift:One.one",
             "Sources/A/Main.swift:Main.certainly -> Sources/A/Item.swift:One.same",
             "Sources/A/Main.swift:Main.certainly -> Sources/A/Item.swift:Two.three",
-            // What an operator makes of its operands is not known.
+            // What an operator makes of its operands is not known: these are guesses.
             "Sources/A/Main.swift:Main.around -> Sources/A/Item.swift:One.make",
-            "Sources/A/Main.swift:Main.around -> ?:three",
+            "Sources/A/Main.swift:Main.around -> Sources/A/Item.swift:Two.three",
             "Sources/A/Main.swift:Main.value -> Sources/A/Item.swift:One.make",
-            "Sources/A/Main.swift:Main.value -> ?:three",
+            "Sources/A/Main.swift:Main.value -> Sources/A/Item.swift:Two.three",
             "Sources/A/Main.swift:Main.member -> ?:name",
             "Sources/A/Main.swift:Main.library -> ?:three",
         ],

@@ -131,8 +131,8 @@ const ROWS: &[Row] = &[
     ),
     ("opaque", Kind::TypeAlias, "typedef struct opaque opaq", "uct opaque opaque;", "struct opaque"),
     ("point", Kind::Class, "typedef struct { int x, y;", "int x, y; } point;", "struct { int x, y; }"),
-    ("point.x", Kind::Field, "x", "x", "int"),
-    ("point.y", Kind::Field, "y", "y", "int"),
+    ("point.x", Kind::Field, "int x", "x", "int"),
+    ("point.y", Kind::Field, "y;", "y;", "int"),
     ("node", Kind::TypeAlias, "node", "node", "struct node_s"),
     ("node_ptr", Kind::TypeAlias, "*node_ptr", "*node_ptr", "struct node_s *"),
     (
@@ -172,8 +172,8 @@ const ROWS: &[Row] = &[
     ("color.GREEN", Kind::Field, "GREEN = 2", "GREEN = 2", "= 2"),
     ("shared", Kind::Variable, "extern int shared;", "extern int shared;", "int"),
     ("table", Kind::Variable, "static const int table[] =", "able[] = { 1, 2 };", "static const int []"),
-    ("one", Kind::Variable, "one = 1", "one = 1", "int"),
-    ("two", Kind::Variable, "*two", "*two", "int *"),
+    ("one", Kind::Variable, "int one = 1", "one = 1", "int"),
+    ("two", Kind::Variable, "*two;", "*two;", "int *"),
     ("find", Kind::Function, "int find(const char *key,", "char *key, int n);", "int (const char *k, int n)"),
     (
         "open_store",

@@ -178,8 +178,8 @@ const ROWS: &[Row] = &[
         "bool (const Store &a, const Store &b)",
     ),
     ("shop.Store.changed", Kind::Method, "void changed(int to);", "d changed(int to);", "void (int to)"),
-    ("shop.Store.size_", Kind::Field, "size_", "size_", "int"),
-    ("shop.Store.more_", Kind::Field, "*more_", "*more_", "int *"),
+    ("shop.Store.size_", Kind::Field, "int size_", "size_", "int"),
+    ("shop.Store.more_", Kind::Field, "*more_;", "*more_;", "int *"),
     (
         "shop.Store.inner_",
         Kind::Field,

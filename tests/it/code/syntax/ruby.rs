@@ -93,10 +93,10 @@ end
 /// Path, kind, how its source begins and ends, and its contract; empty for one that declares nothing.
 const ROWS: &[(&str, Kind, &str, &str, &str)] = &[
     ("Store.MAX", Kind::Field, "MAX", "3", ""),
-    ("Store.size", Kind::Getter, ":size", ":size", ""),
+    ("Store.size", Kind::Getter, "attr_reader :size", ":size", ""),
     ("Store.name", Kind::Getter, ":name", ":name", ""),
     ("Store.mode", Kind::Getter, "# Written by others.\n  attr", ":mode", ""),
-    ("Store.first", Kind::Method, ":first", ":first", ""),
+    ("Store.first", Kind::Method, "delegate :first", "to: :all", ""),
     ("Store.make", Kind::Method, "def make", "= new(a)", "self.(a, b = 1, *c, d:, e: 2, **f, &g)"),
     ("Store.log=", Kind::Setter, "attr_writer", ":log", ""),
     ("Store.find", Kind::Method, "# Really.\n  private def", "end", "self.(key, more = {}); ()"),
