@@ -49,6 +49,43 @@ fn a_lock_by_a_name_of_several_symbols_holds_each_of_them() {
 }
 
 #[test]
+fn a_check_counts_what_several_names_share_and_comments_as_hooks_do() {
+    let world = World::new();
+    let cases = [
+        ("s.c", "y", "int x, y;\nint q;\n", "long x, y;\nint q;\n", "int x, y;\nlong q;\n"),
+        (
+            "s.ts",
+            "x",
+            "export const x = 1, y = 2;\nlet q = 1;\n",
+            "const x = 1, y = 2;\nlet q = 1;\n",
+            "export const x = 1, y = 2;\nlet q = 2;\n",
+        ),
+        (
+            "s.go",
+            "Y",
+            "package p\n\nvar X, Y int\n\nvar q = 1\n",
+            "package p\n\nvar X, Y uint\n\nvar q = 1\n",
+            "package p\n\nvar X, Y int\n\nvar q = 2\n",
+        ),
+        (
+            "s.rs",
+            "f",
+            "/// Says one.\nfn f() {}\n\nfn q() {}\n",
+            "/// Says two.\nfn f() {}\n\nfn q() {}\n",
+            "/// Says one.\nfn f() {}\n\nfn q() { f() }\n",
+        ),
+    ];
+    cases.iter().for_each(|(file, _, text, ..)| world.write(file, text));
+    let _daemon = world.start();
+    for (file, symbol, _, touches, is_beside) in cases {
+        world.done("a", &["lock", &format!("{file}:{symbol}")]);
+        assert_eq!(may_write(&world, "b", file, touches), 5, "{file}");
+        assert_eq!(may_write(&world, "a", file, touches), 0, "{file}: its holder");
+        assert_eq!(may_write(&world, "b", file, is_beside), 0, "{file}: what is beside it");
+    }
+}
+
+#[test]
 fn a_symbol_is_known_as_its_language_writes_it() {
     let world = World::new();
     world.write("src/shapes.rs", SHAPES);
