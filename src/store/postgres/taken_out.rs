@@ -93,13 +93,13 @@ pub(super) fn why_not(hosts: &[HostRow], users: &Users, (it, how): (&HostRow, Ta
     }
     if !hosts.iter().filter(stays).any(|it| it.role.is_full()) && it.role.is_full() {
         return Some(format!(
-            "{id} is the only host that does not only work: nobody could use the repository afterwards. To leave the database, \
+            "{id} is the only host that does not only work: no one could use the repository afterwards. To leave the database, \
              use `provost store move --to folder` there"
         ));
     }
     if is_admin(it) && !hosts.iter().filter(stays).any(is_admin) {
         return Some(format!(
-            "{id} is the host of the only admin: nobody could change users afterwards. Make another user an admin first, with \
+            "{id} is the host of the only admin: no one could change users afterwards. Make another user an admin first, with \
              `provost user role`"
         ));
     }

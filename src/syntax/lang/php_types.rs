@@ -262,7 +262,7 @@ pub(super) fn parameters(walk: &mut Walk<'_>, function: Node<'_>) {
         };
         if let Some(name) = walk.field(parameter, Field::Name as u8) {
             let name = walk.text(name).trim_start_matches('&').to_owned();
-            // Another value may be given to the name, whatever is written here.
+            // Another value may be given to the name, which need not have the type that is written here.
             walk.local(&name, scope.clone(), seen, false);
         }
     }

@@ -172,7 +172,7 @@ fn parameters(walk: &mut Walk<'_>, function: Node<'_>) {
         }
         let typed = walk.field(parameter, Field::Type as u8);
         let seen = typed.map_or(Seen::Unknown, |typed| of_type(walk, typed));
-        // Another value may be bound to the name, whatever is written here.
+        // Another value may be bound to the name, which need not have the type that is written here.
         walk.local(&name, range(function), seen, false);
     }
 }

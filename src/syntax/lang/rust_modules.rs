@@ -73,7 +73,7 @@ pub(super) fn receiver(walk: &mut Walk<'_>, before: &str) -> Receiver {
     }
 }
 
-/// The path of a type or a value, of which `super` and `self` lead no further than to the top of this file.
+/// The path of a type or a value. Its `super` and `self` lead no further than to the top of this file.
 pub(super) fn from_here(walk: &mut Walk<'_>, path: String) -> String {
     let names: Vec<&str> = path.split('.').collect();
     if names.len() < 2 || !matches!(names[0], "self" | "super") {
