@@ -142,12 +142,15 @@ impl State {
         }
     }
 
-    /// Returns the worker for which a task is judged that waits for a host: as this host starts it, or else as another one does. A host whose
-    /// worker reaches further leaves the task to others.
+    /// Returns the worker for which a task is judged that waits for a host: as a host with the label has it, or else as this one starts it, or
+    /// another one. A host whose worker is another one leaves the task to others.
     fn expected(&self, verb: &Delegate) -> AbleWorker {
         let here = self.settings.workers.get(&verb.worker).filter(|it| it.kind == WorkerKind::Cli);
-        let elsewhere = || self.abilities.iter().find_map(|it| it.workers.get(&verb.worker).cloned());
-        here.map(AbleWorker::of).or_else(elsewhere).unwrap_or_default()
+        let worker = |it: &HostAbility| it.workers.get(&verb.worker).cloned();
+        let labelled = self.abilities.iter().filter(|it| it.has(verb)).find_map(|it| worker(it));
+        let here = || here.map(AbleWorker::of);
+        let elsewhere = || self.abilities.iter().find_map(|it| worker(it));
+        labelled.or_else(here).or_else(elsewhere).unwrap_or_default()
     }
 
     fn not_here(&self, verb: &Delegate) -> String {

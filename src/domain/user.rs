@@ -106,6 +106,11 @@ impl Users {
             None => UserRole::Viewer,
         }
     }
+
+    /// Checks whether a host may have another one, or itself, drained or removed.
+    pub fn may_take_out(&self, by: HostId, host: HostId) -> bool {
+        by == host || self.role_at(by) == UserRole::Admin
+    }
 }
 
 impl State {

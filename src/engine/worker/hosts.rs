@@ -9,8 +9,8 @@ use std::time::Instant;
 
 use super::Worker;
 use provost_base::limits::HOST_TTL_MS;
-use provost_base::{DaemonId, HostId, Timestamp};
-use provost_domain::{Gone, UserRole, Users};
+use provost_base::{DaemonId, Timestamp};
+use provost_domain::{Gone, Users};
 use provost_store::{HostBeat, HostState, StoreError};
 
 /// The longest time between two looks that does not count as a gap, in milliseconds.
@@ -19,6 +19,9 @@ const GAP_MS_MAX: u64 = HOST_TTL_MS / 2;
 /// The sentence for callers where the server has no connection left.
 const NO_CONNECTION: &str =
     "the shared store has no connection left for this host, which goes on once it has";
+
+/// The sentence for callers where the server, or what it has, stands in the way.
+const REFUSED: &str = "the shared store could not be written";
 
 /// The sentence for callers where the server does not answer.
 pub(super) const SILENT: &str = "the shared store does not answer";
@@ -38,7 +41,8 @@ pub(super) fn said_of(err: &StoreError) -> &'static str {
         }
         err if err.is_of_connections() => NO_CONNECTION,
         err if err.is_read_only() => "the shared store takes no writes: it is a standby, or read-only",
-        _ => SILENT,
+        StoreError::Away(_) => SILENT,
+        _ => REFUSED,
     }
 }
 
@@ -76,7 +80,7 @@ impl HostWatch {
 
 /// Returns a host whose removal counts only if its own user or an admin has asked for it.
 fn as_asked_for(users: &Users, it: &HostBeat) -> HostBeat {
-    let may = |by: HostId| by == it.daemon.host || users.role_at(by) == UserRole::Admin;
+    let may = |by| users.may_take_out(by, it.daemon.host);
     let state = if it.asked_by.is_none_or(may) { it.state } else { HostState::Live };
     HostBeat { state, ..*it }
 }

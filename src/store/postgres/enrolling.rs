@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use tokio_postgres::Row;
 
-use super::hosts::MACHINE_SIGNS_MAX;
+use super::hosts::{MACHINE_SIGNS_MAX, users_of};
 use super::session::{Session, Step};
 use super::signing::{HostKeys, Removal, removals};
 use super::start::REMOVED;
@@ -146,7 +146,8 @@ pub(super) fn shown(body: Option<&str>) -> Option<(String, HostRole)> {
 }
 
 impl PostgresStore {
-    /// Enrols this host where it is not yet, in the transaction that has the repository's row; with what the table of hosts says of it.
+    /// Enrols this host where it is not yet, in the transaction that has the repository's row; with what the table of hosts says of it. Returns whether
+    /// it is being drained.
     ///
     /// # Errors
     /// [`StoreError::Key`] where its key is missing or another one, or it has no invitation.
@@ -154,7 +155,7 @@ impl PostgresStore {
         &mut self,
         at: At,
         told: Option<(HostState, Option<String>)>,
-    ) -> Result<(), StoreError> {
+    ) -> Result<bool, StoreError> {
         let (repo, host) = (self.repo, self.host());
         let Self { keys, session, key, .. } = self;
         let rows = keys.learn(session, repo, key)?;
@@ -169,12 +170,14 @@ impl PostgresStore {
         let is_enrolled = rows.iter().any(|it| it.host == host);
         // A host from before there were keys has no key until its first start after that, and its removal is in the journal, too.
         let took_part_before = !is_enrolled && was_before(session, repo, host)?;
-        let is_out =
-            told.is_some_and(|(state, request)| match keys.counted(host, state, request.as_deref()) {
-                HostState::Removing => true,
-                HostState::Removed => !is_enrolled && !took_part_before,
-                _ => false,
-            });
+        let users = users_of(session, repo)?;
+        let state =
+            told.map(|(state, request)| keys.counted_among(&users, (host, state), request.as_deref()));
+        let is_out = match state {
+            Some(HostState::Removing) => true,
+            Some(HostState::Removed) => !is_enrolled && !took_part_before,
+            _ => false,
+        };
         if is_out || keys.removed.contains(&host) {
             return Err(StoreError::Database(REMOVED.into()));
         }
@@ -204,7 +207,7 @@ impl PostgresStore {
         }
         // The folder knows it once everything was checked: what is refused now must not be believed later.
         (keys.known.here, keys.known.repo) = (Some(host), Some(repo));
-        Ok(())
+        Ok(state == Some(HostState::Draining))
     }
 }
 

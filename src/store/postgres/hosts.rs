@@ -49,7 +49,8 @@ pub(crate) fn hosts(dir: &Path, database: &Database) -> Result<Hosts, StoreError
     schema::check(&mut session)?;
     let mut rows = rows(&mut session, &database.name)?;
     if rows.is_empty() {
-        return Err(no_repository(&database.name));
+        // A repository that was moved here has no host before the first start.
+        number_of(&mut session, &database.name)?;
     }
     let note = match judge(&mut session, dir, &database.name, &mut rows) {
         Ok(()) => None,
@@ -58,6 +59,17 @@ pub(crate) fn hosts(dir: &Path, database: &Database) -> Result<Hosts, StoreError
         Err(err) => return Err(err),
     };
     Ok(Hosts { rows: in_order(rows), note })
+}
+
+/// Returns the number of the repository with this name.
+///
+/// # Errors
+/// [`StoreError::Database`] if there is none.
+fn number_of(session: &mut Session, name: &str) -> Result<i32, StoreError> {
+    let found =
+        session.rows(Step::new("select id from provost.repo where name = $1").with(name.to_owned()))?;
+    let row = found.first().ok_or_else(|| no_repository(name))?;
+    row.try_get(0).map_err(unreadable)
 }
 
 fn no_repository(name: &str) -> StoreError {
@@ -81,23 +93,57 @@ pub(super) fn all_rows(
     Ok(in_order(rows))
 }
 
-/// Gives each host the state that counts: of a removal only the journal's signed event does, and of a request only that of a host that may say so.
+/// Gives each host the state that counts: of a removal only the journal's signed event does, and of a request only that of a host that may say so,
+/// by the users of the table.
 /// The rows alone are all that a folder has which takes no part yet.
 fn judge(session: &mut Session, dir: &Path, name: &str, rows: &mut [Told]) -> Result<(), StoreError> {
-    let (Some(first), true) = (rows.first(), dir.join(IN_DATABASE).exists()) else { return Ok(()) };
-    let (own, repo) = (Remembered::of(dir, name)?.host, first.repo);
-    rows.iter_mut().for_each(|it| it.row.is_here = it.row.daemon.host == own);
-    let Some(secret) = files::journal_key(dir)? else { return Ok(()) };
-    let key = Key::new(&secret);
-    let mut keys = HostKeys::of(dir, name, own, &key)?;
-    let learned = keys.learn(session, repo, &key);
-    for Told { row, request, .. } in rows {
-        let told = row.state;
-        row.state = keys.counted(row.daemon.host, told, request.as_deref());
-        row.claimed = (row.state != told).then_some(told);
-        row.is_stopped &= row.claimed.is_none();
+    let Some(repo) = rows.first().map(|it| it.repo) else { return Ok(()) };
+    let (judgement, learned) = Judgement::of(session, (dir, name), repo)?;
+    let users = users_of(session, repo)?;
+    judgement.judge(&users, rows);
+    learned
+}
+
+/// What a folder knows, by which it judges the rows of hosts.
+struct Judgement {
+    own: Option<HostId>,
+    keys: Option<HostKeys>,
+}
+
+impl Judgement {
+    /// Reads what the journal says of hosts, and returns that, with the error of a journal which does not prove all of it.
+    ///
+    /// # Errors
+    /// If a file of the folder cannot be read.
+    fn of(
+        session: &mut Session,
+        (dir, name): (&Path, &str),
+        repo: i32,
+    ) -> Result<(Self, Result<(), StoreError>), StoreError> {
+        if !dir.join(IN_DATABASE).exists() {
+            return Ok((Self { own: None, keys: None }, Ok(())));
+        }
+        let own = Remembered::of(dir, name)?.host;
+        let Some(secret) = files::journal_key(dir)? else {
+            return Ok((Self { own: Some(own), keys: None }, Ok(())));
+        };
+        let key = Key::new(&secret);
+        let mut keys = HostKeys::of(dir, name, own, &key)?;
+        let learned = keys.learn(session, repo, &key).map(drop);
+        Ok((Self { own: Some(own), keys: Some(keys) }, learned))
     }
-    learned.map(drop)
+
+    fn judge(&self, users: &Users, rows: &mut [Told]) {
+        for Told { row, request, .. } in rows {
+            row.is_here = self.own == Some(row.daemon.host);
+            if let Some(keys) = &self.keys {
+                let told = row.state;
+                row.state = keys.counted_among(users, (row.daemon.host, told), request.as_deref());
+                row.claimed = (row.state != told).then_some(told);
+                row.is_stopped &= row.claimed.is_none();
+            }
+        }
+    }
 }
 
 fn in_order(rows: Vec<Told>) -> Vec<HostRow> {
@@ -162,26 +208,25 @@ pub(crate) fn take_out(
     session.follow(&Newest::of(dir))?;
     schema::check(&mut session)?;
     let refused = |why: String| StoreError::Database(why.into());
-    let take =
-        Step::new("select id from provost.repo where name = $1 for update").with(database.name.clone());
-    let found = session.ask(&[Step::new("begin"), take])?.pop().unwrap_or_default();
-    let row = found
-        .first()
-        .ok_or_else(|| refused(format!("the database has no repository {:?}", database.name)))?;
-    let repo: i32 = row.try_get(0).map_err(unreadable)?;
-    let mut hosts = rows(&mut session, &database.name)?;
-    match judge(&mut session, dir, &database.name, &mut hosts) {
+    let repo = number_of(&mut session, &database.name)?;
+    // Before the transaction, which an error of the server would end, and for whose end all hosts wait.
+    let (judgement, learned) = Judgement::of(&mut session, (dir, &database.name), repo)?;
+    match learned {
         // A host that breaks the log has to go all the same.
         Ok(()) | Err(StoreError::BrokenLog { .. } | StoreError::Damaged(_)) => {}
         Err(err) => return Err(err),
     }
+    let take = Step::new("select 1 from provost.repo where id = $1 for update").with(repo);
+    session.ask(&[Step::new("begin"), take])?;
+    let users = users_of(&mut session, repo)?;
+    let mut hosts = rows(&mut session, &database.name)?;
+    judgement.judge(&users, &mut hosts);
     let hosts = in_order(hosts);
     let it = hosts.iter().find(|it| it.daemon.host == host);
     let it = it.ok_or_else(|| refused(format!("{:?} has no host {host}", database.name)))?;
     if it.state == HostState::Removed && is_out(&mut session, repo, it)? {
         return Err(refused(format!("the host {} is removed already", host.short())));
     }
-    let users = users_of(&mut session, repo)?;
     if let Some(why) = taken_out::why_not(&hosts, &users, (it, how)) {
         return Err(refused(why));
     }
@@ -195,13 +240,14 @@ pub(crate) fn take_out(
     session.ask(&[step, request, Step::new("commit")]).map(drop)
 }
 
-/// Returns the users of a repository's hosts.
-fn users_of(session: &mut Session, repo: i32) -> Result<Users, StoreError> {
+/// Returns the users of a repository's hosts. A row that cannot be read, which each login can write, says nothing: the daemons go by the log.
+pub(super) fn users_of(session: &mut Session, repo: i32) -> Result<Users, StoreError> {
     let mut users = Users::default();
-    let sql = "select left(id, 64), body from provost.host_user where repo = $1 and length(body) <= 8192";
+    let sql = "select body from provost.host_user where repo = $1 and length(body) <= 8192";
     for row in &session.rows(Step::new(sql).with(repo))? {
-        let id: &str = row.try_get(0).map_err(unreadable)?;
-        users.put(Arc::new(in_row("host_user", id, || parse(row.try_get(1).map_err(unreadable)?))?));
+        if let Ok(user) = parse(row.try_get(0).map_err(unreadable)?) {
+            users.put(Arc::new(user));
+        }
     }
     Ok(users)
 }

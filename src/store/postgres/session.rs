@@ -237,7 +237,7 @@ impl Session {
         if !self.is_linked() {
             self.drop_link();
             let (servers, purpose, heard) = (&self.servers, self.purpose, &self.heard);
-            let haste = Haste { answered: AtomicBool::new(false), patience: self.patience };
+            let haste = Haste { least, answered: AtomicBool::new(false), patience: self.patience };
             let tried = run(&self.runtime, async {
                 let all = servers.iter().map(|it| Box::pin(open(it, purpose, heard, &haste)) as Work<'_, _>);
                 Sent::of(all.collect()).answers().await

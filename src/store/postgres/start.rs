@@ -251,11 +251,11 @@ impl PostgresStore {
     /// Notes this host with its next incarnation.
     fn register(&mut self, at: At) -> Result<(), StoreError> {
         let told = self.must_be_welcome()?;
-        self.enrol(at, told)?;
+        let drains = self.enrol(at, told)?;
         let sql = "insert into provost.host (repo, id, inc, name, version, formats, state, clean, beat, head)
-                   values ($1, $2, 1, $3, $4, int4range($5, $6, '[]'), 'live', false, clock_timestamp(), 0)
+                   values ($1, $2, 1, $3, $4, int4range($5, $6, '[]'), $8, false, clock_timestamp(), 0)
                    on conflict (repo, id) do update set inc = least(host.inc, $7) + 1, name = excluded.name, version = excluded.version,
-                   formats = excluded.formats, state = case host.state when 'draining' then 'draining' else 'live' end,
+                   formats = excluded.formats, state = excluded.state,
                    clean = false, beat = excluded.beat returning inc";
         // A login of a machine that only works may not write there, also where nothing would be written.
         if self.session.rows(Step::new(IS_SIGNED_FOR).with(self.repo))?.is_empty() {
@@ -271,7 +271,8 @@ impl PostgresStore {
             .with(env!("CARGO_PKG_VERSION"))
             .with(i32::try_from(ENTRY_FORMAT_OLDEST).map_err(StoreError::damaged)?)
             .with(i32::try_from(ENTRY_FORMAT).map_err(StoreError::damaged)?)
-            .with(POSTGRES_NUMBER_MAX);
+            .with(POSTGRES_NUMBER_MAX)
+            .with(if drains { HostState::Draining } else { HostState::Live }.as_str());
         let mut answers = self.session.ask(&[before, now])?;
         let (now, before) = (answers.pop().unwrap_or_default(), answers.pop().unwrap_or_default());
         self.clean = before.first().map(|it| it.try_get(0)).transpose().map_err(unreadable)?.unwrap_or(true);

@@ -70,14 +70,15 @@ pub(super) fn why_not(hosts: &[HostRow], users: &Users, (it, how): (&HostRow, Ta
     if own.is_some_and(|it| matches!(it.state, HostState::Removed | HostState::Removing)) {
         return Some("this machine was removed itself, and no daemon goes by what it asks for".into());
     }
-    let role = own.map(|own| users.role_at(own.daemon.host));
-    if role.is_some_and(|role| role < UserRole::Admin) && own.is_some_and(|own| own.daemon.host != host) {
+    if own.is_some_and(|own| !users.may_take_out(own.daemon.host, host)) {
         return Some(
             "the user of this machine is no admin, who takes others out: see provost user list".into(),
         );
     }
+    // A row without a key is of no host that could start.
     let stays = |it: &&HostRow| {
         it.daemon.host != host
+            && it.key.is_some()
             && !matches!(it.state, HostState::Removed | HostState::Removing | HostState::Draining)
     };
     let is_admin = |it: &HostRow| it.role.is_full() && users.role_at(it.daemon.host) == UserRole::Admin;
@@ -118,6 +119,21 @@ impl HostKeys {
                 HostState::Live
             }
             HostState::Removed if known.is_some() => HostState::Down,
+            it => it,
+        }
+    }
+
+    /// Returns the state of a host that counts for daemons, which know the users: a request of a host whose user may not take that host out counts
+    /// for nothing.
+    pub(super) fn counted_among(
+        &self,
+        users: &Users,
+        (host, state): (HostId, HostState),
+        request: Option<&str>,
+    ) -> HostState {
+        let may = || request.and_then(asker).is_some_and(|by| users.may_take_out(by, host));
+        match self.counted(host, state, request) {
+            HostState::Removing | HostState::Draining if !may() => HostState::Live,
             it => it,
         }
     }

@@ -198,13 +198,17 @@ impl Shared {
     }
 }
 
+fn away() -> StoreError {
+    StoreError::Away("the store is away".into())
+}
+
 impl Log {
     fn head(&self) -> Head {
         self.entries.last().map_or_else(|| Head { n: self.cut_to, ..Head::default() }, |(it, _)| it.head())
     }
 
     fn answers(&self) -> Result<(), StoreError> {
-        if self.is_away { Err(StoreError::Injected) } else { Ok(()) }
+        if self.is_away { Err(away()) } else { Ok(()) }
     }
 
     /// Opens what is behind a head, and moves the journal's head on.
@@ -398,13 +402,13 @@ impl Store for LogStore {
         let done = match lost {
             Some(Lost::BatchAndStore) => {
                 log.is_away = true;
-                Err(CommitError::Unknown(StoreError::Injected))
+                Err(CommitError::Unknown(away()))
             }
             Some(Lost::Batch) => Err(CommitError::Unknown(StoreError::Injected)),
             Some(Lost::Refused) => Err(CommitError::Failed(StoreError::Injected)),
             Some(Lost::RefusedAndStore) => {
                 log.is_away = true;
-                Err(CommitError::Failed(StoreError::Injected))
+                Err(CommitError::Failed(away()))
             }
             None | Some(Lost::Answer) => self.write(&mut log, batch).map_err(CommitError::from),
         };

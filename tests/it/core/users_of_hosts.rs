@@ -116,7 +116,7 @@ fn a_role_that_one_machine_gives_is_in_force_on_the_other() {
 #[test]
 fn no_daemon_takes_a_host_out_because_a_viewers_machine_asks_for_it() {
     let machines = Machines::joined(3);
-    let _daemons = machines.start();
+    let mut daemons = machines.start();
     let [a, b, c] = &machines.all[..] else { panic!("three") };
     let (of_b, of_c) = (own(b), own(c).host.to_string());
     assert!(typed(a, &format!("user add {} --name cho --role agent", &of_c[..8])).0);
@@ -136,6 +136,23 @@ fn no_daemon_takes_a_host_out_because_a_viewers_machine_asks_for_it() {
         stays("it takes part", Duration::from_secs(4), || lock(c, 3 * n + 2).0 == 0);
     }
     assert_eq!(machines.sql("select count(*) from provost.event where kind = 'host_removed'"), "0");
+
+    // Nor does the request keep the host from its next start, or the admin from a request.
+    let listed = said(&a.command(&["host", "list", "--json"]).output().unwrap()).1;
+    let row = listed["hosts"].as_array().unwrap().iter().find(|it| it["host"] == *of_c).unwrap().clone();
+    assert!(row["state"] == "live" && row["claimed"] == "removing", "{row}");
+    daemons.pop().unwrap().stop();
+    daemons.push(c.start());
+    assert_eq!(lock(c, 6).0, 0);
+    assert_eq!(machines.sql(&format!("select state from provost.host where id = '{of_c}'")), "live");
+    // A row of users that cannot be read is no obstacle.
+    machines.sql("insert into provost.host_user select id, 'x', 'x' from provost.repo");
+    let (done, text) = typed(a, &format!("host drain {}", &of_c[..8]));
+    assert!(done, "{text}");
+    until("it has left", || {
+        machines.sql("select count(*) from provost.event where kind = 'host_removed'") == "1"
+    });
+    machines.sql("delete from provost.host_user where id = 'x'");
     machines.check();
 }
 

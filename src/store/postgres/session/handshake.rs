@@ -19,20 +19,22 @@ use provost_base::limits::{
 };
 
 /// The time of handshakes that are made at the same time.
-pub(super) struct Haste {
-    /// Whether a server has let this host in.
+pub(super) struct Haste<'a> {
+    /// The newest history that was seen. A server with an earlier part of it, or with another one, takes no time from the others.
+    pub(super) least: &'a Place,
+    /// Whether a server of that history has let this host in.
     pub(super) answered: AtomicBool,
     /// The time of a handshake while none has.
     pub(super) patience: Duration,
 }
 
-/// Does the whole handshake with a server. It takes at most [`CONNECT_MS_MAX`] if another server is there by then: a server that is silent
+/// Does the whole handshake with a server. It takes at most [`CONNECT_MS_MAX`] if another server of the same history is there by then: a server that is silent
 /// keeps no host from its successor. If none is, a server that is only far away gets more time.
 pub(super) async fn open(
     server: &Server,
     purpose: Purpose,
     heard: &Option<Heard>,
-    haste: &Haste,
+    haste: &Haste<'_>,
 ) -> Result<Link, StoreError> {
     let config = server.config()?;
     let mut handshake = std::pin::pin!(async {
@@ -48,7 +50,8 @@ pub(super) async fn open(
         limit = haste.patience;
     }
     let done = done.map_err(|_| StoreError::silence(limit)).flatten();
-    haste.answered.fetch_or(done.is_ok(), Ordering::Relaxed);
+    let is_of_it = |it: &Link| !it.place.is_before(haste.least) && !it.place.is_foreign(haste.least);
+    haste.answered.fetch_or(done.as_ref().is_ok_and(is_of_it), Ordering::Relaxed);
     done
 }
 
