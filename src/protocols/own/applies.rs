@@ -223,6 +223,15 @@ fn fault(fault: ApplyError) -> OwnError {
             .hint("`changes.days` and `changes.runs` in provost.toml say how long they are kept; delegate it again"),
         ApplyError::OnAnotherHost { .. } => OwnError::new(StatusCode::CONFLICT, "on_another_host", text)
             .hint("ask on the machine that ran it: provost host list"),
+        ApplyError::LostRun { host, .. } => {
+            let copy = match host {
+                Some(_) => "its private copy, if it had one, is in that machine's state folder",
+                None => "`provost task show ID` names its private copy, if one is kept",
+            };
+            OwnError::new(StatusCode::NOT_FOUND, "run_lost", text).hint(format!(
+                "delegate it again, or have the daemons do that, with `retry_lost = true` in the worker's entry; {copy}"
+            ))
+        }
         ApplyError::NoSuchApply(_) => OwnError::new(StatusCode::NOT_FOUND, "apply_not_found", text)
             .hint("`provost apply list` lists what there is"),
         ApplyError::NothingKept(_) => OwnError::new(StatusCode::NOT_FOUND, "nothing_kept", text).hint(

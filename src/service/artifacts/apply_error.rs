@@ -40,6 +40,14 @@ pub enum ApplyError {
         /// The host, by the first digits of its id.
         host: String,
     },
+    /// The run was lost, and no daemon has recorded what it had changed.
+    #[error("the run of task {task} was lost{}, so no daemon has recorded what it had changed", .host.as_ref().map(|it| format!(" with host {it}")).unwrap_or_default())]
+    LostRun {
+        /// The task whose changes are meant.
+        task: TaskId,
+        /// The other host that ran it, by the first digits of its id; `None` if this one did.
+        host: Option<String>,
+    },
     /// The task's run goes on.
     #[error("the run of {task} has not ended ({state}), so it is not known yet what it changes")]
     NotEnded {

@@ -14,7 +14,7 @@ use provost_base::{
 };
 use provost_domain::command::DiscardChanges;
 use provost_domain::view::OneJob;
-use provost_domain::{HereIs, StoredChangeset, Task};
+use provost_domain::{Failure, HereIs, StoredChangeset, Task};
 
 /// Paths near a wrong one that an error names.
 const NEAR_MAX: usize = 3;
@@ -191,19 +191,22 @@ impl Provost {
 
     /// Finds out why a task has no changes.
     async fn why_nothing(&self, task: &TaskId, runs: &[TaskId]) -> ApplyError {
-        let (mut is_known, mut were_kept) = (false, false);
+        let (mut is_known, mut were_kept, mut lost) = (false, false, None);
         let here = self.view(HereIs).await.ok().filter(|here| !here.is_alone());
         let is_elsewhere = |it: DaemonId| !it.is_alone() && here.is_some_and(|here| here.host != it.host);
         for run in runs {
             let Ok(it) = self.task(run).await else { continue };
             is_known = true;
+            lost = (it.failure == Some(Failure::Lost))
+                .then(|| is_elsewhere(it.daemon).then(|| it.daemon.host.short()));
             match &it.changes {
                 Some(changes) if changes.discarded.is_some() => return Refusal::ChangesGone.into(),
                 Some(changes) if changes.files > 0 && is_elsewhere(it.daemon) => {
                     return ApplyError::OnAnotherHost { task: task.clone(), host: it.daemon.host.short() };
                 }
                 Some(changes) => were_kept |= changes.files > 0,
-                None if it.may_still_run() => {
+                // Of a run that was lost, no daemon tells an end.
+                None if lost.is_none() && it.may_still_run() => {
                     return ApplyError::NotEnded { task: task.clone(), state: "it is being ended" };
                 }
                 None => {}
@@ -212,7 +215,10 @@ impl Provost {
         let keeping = self.artifacts().kept_for();
         match (is_known, were_kept) {
             (false, _) => Refusal::TaskNotFound.into(),
-            (true, false) => ApplyError::NothingKept(task.clone()),
+            (true, false) => match lost {
+                Some(host) => ApplyError::LostRun { task: task.clone(), host },
+                None => ApplyError::NothingKept(task.clone()),
+            },
             (true, true) => {
                 ApplyError::NotKeptAnyMore { task: task.clone(), runs: keeping.runs, days: keeping.days }
             }

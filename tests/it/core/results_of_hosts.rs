@@ -60,6 +60,29 @@ fn the_result_of_a_host_that_was_drained_is_to_be_had_still() {
 }
 
 #[test]
+fn who_asks_what_a_lost_run_has_changed_is_told_that_it_was_lost_and_with_which_host() {
+    let (machines, mut daemons) = machines(["", &builder("")]);
+    let [a, b] = &machines.all[..] else { panic!("two") };
+    let (code, said) = delegate(a, "lost", "echo lost >made.txt; sleep 300", &["--timeout", "10m"]);
+    assert_eq!(code, 0, "{said}");
+    is(a, "lost", "running");
+    daemons[1].kill();
+    is(a, "lost", "failed");
+    for command in [&["task", "diff", "lost"][..], &["apply", "lost"]] {
+        let out = a.command(command).output().unwrap();
+        let said = String::from_utf8_lossy(&[out.stdout, out.stderr].concat()).into_owned();
+        let why = format!("the run of task lost was lost with host {}", host_of(b));
+        assert!(!out.status.success() && said.contains(&why), "{command:?}: {said}");
+        assert!(said.contains("retry_lost") && said.contains("that machine's state folder"), "{said}");
+    }
+    // The machine itself says no more, once it is back.
+    daemons[1] = b.start();
+    let (is_shown, said) = diff(b, "lost");
+    assert!(!is_shown && said.contains("the run of task lost was lost, so no daemon"), "{said}");
+    machines.check();
+}
+
+#[test]
 fn of_readers_that_want_a_result_at_once_each_gets_it() {
     let ids = ["one", "two", "three", "four"];
     let (machines, _daemons) = with_results(&ids);

@@ -193,6 +193,12 @@ fn after_a_kill_the_report_says_where_the_changes_of_the_lost_run_are() {
     assert_eq!(std::fs::read_to_string(kept).unwrap(), "hours-of-work\n");
     let shown = ran(&world, &["task", "show", &task], 0);
     assert!(shown.contains("the private copy in which it worked is at"), "{shown}");
+    let refused = world.command(&["task", "diff", &task]).output().unwrap();
+    let refused = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(
+        refused.contains("was lost, so no daemon has recorded") && refused.contains("task show"),
+        "{refused}"
+    );
     // What is not needed goes at the next start, and this stays.
     let leftover = world.state_dir().with_extension("copies").join("leftover");
     std::fs::create_dir(&leftover).unwrap();
