@@ -27,6 +27,7 @@ mod published;
 mod queue;
 mod ready;
 mod rehearse;
+mod reloading;
 mod rules;
 mod seen_files;
 mod shutdown;
@@ -64,7 +65,7 @@ use provost_auth::role;
 use provost_base::limits::{CONNECTIONS_MAX, POLICY_LOOK_S};
 use provost_base::{AgentId, EffectId, Json, Timestamp};
 use provost_config::env::Environment;
-use provost_config::{Config, Loaded, Severity, Sources, StoreSettings, daemons, load, pin, sockets};
+use provost_config::{Config, Limits, Loaded, Severity, Sources, StoreSettings, daemons, load, pin, sockets};
 use provost_domain::command::Record;
 use provost_domain::{Effect, Judge as _, Owed, Principal};
 use provost_effects::{
@@ -94,10 +95,6 @@ use wiring::Opened;
 const VERSION: &str = concat!("provost/", env!("CARGO_PKG_VERSION"));
 /// How long open connections may take to finish at shutdown.
 const GRACE: Duration = Duration::from_secs(2);
-/// The note of a reload that has found other settings of the store.
-const STORE_CHANGED: &str =
-    "[store] is read at a start, and has changed: it counts after `provost down` and `provost up`";
-const STORE_MOVED: &str = "; `provost store move` takes the state to another store";
 /// How often the policy file and idleness are checked.
 const LOOK_EVERY: Duration = Duration::from_secs(POLICY_LOOK_S);
 
@@ -206,9 +203,9 @@ struct Daemon {
     clock: Arc<clock::Watch>,
     hook: watch::Sender<Option<Arc<HookCommand>>>,
     auto_shutdown_s: Option<u64>,
-    /// The settings with which the store was opened, and the places of its workers; a reload changes neither.
+    /// The settings with which the store was opened, and the limits of concurrent work; a reload changes neither.
     store: StoreSettings,
-    places: u32,
+    limits: Limits,
     idle_since: Timestamp,
     root: idle_checks::Root,
     uid: u32,
@@ -367,7 +364,7 @@ async fn assemble(
         clock: watch,
         hook,
         store: config.store.clone(),
-        places: config.limits.workers,
+        limits: config.limits.clone(),
         idle_since: engine.now(),
         root: idle_checks::Root::default(),
         uid: prepared.uid,
@@ -497,49 +494,6 @@ impl Daemon {
         };
         // The asker may be gone.
         let _ = reply.send(outcome.map_err(|err| format!("{err:#}")));
-    }
-
-    /// Reads configuration, policy and keys again. If anything is wrong, the old ones stay in force.
-    async fn reload(&mut self) -> Result<String> {
-        let mut loaded = load_config(&self.start)?;
-        let store = std::mem::replace(&mut loaded.config.store, self.store.clone());
-        let is_elsewhere = (&store.url, &store.name) != (&self.store.url, &self.store.name);
-        let moved = if is_elsewhere { STORE_MOVED } else { "" };
-        let store_note = (store != self.store).then(|| format!("{STORE_CHANGED}{moved}"));
-        // What the hosts hear of this one's places has to be what it has.
-        loaded.config.limits.workers = self.places;
-        let mut policy = PolicyFile::find(&loaded.config, &self.start.places)?;
-        let rules = policy.load()?;
-        self.keys.iter().try_for_each(|ring| ring.reload())?;
-        let (settings, workers, agents) = wiring::of_this_repository(&loaded.config, &self.start.places);
-        let lasting_notes = self.lasting_notes.clone();
-        {
-            let about = &mut self.shared().0;
-            about.notes = loaded
-                .notes
-                .iter()
-                .map(ToString::to_string)
-                .chain(pictures::note(&loaded.config, &self.start.places))
-                .chain(store_note)
-                .chain(lasting_notes)
-                .collect();
-            about.workers = about::workers_at(&settings, &loaded.config);
-            about.notices = notice_addresses::rows(&loaded.config, &Vault::at(self.start.places.secrets()));
-        }
-        self.engine().set_settings(settings).map_err(|err| anyhow!("{err}"))?;
-        self.provost.set_configured(workers);
-        self.agents.set_settings(agents);
-        self.provost.set_apply_rules(wiring::apply_rules(&loaded.config));
-        self.hook.send_replace(wiring::hook(&loaded.config));
-        self.notices.send_replace(notices::options(&loaded.config));
-        let addresses = notice_addresses::settings(&loaded.config, &self.start.places);
-        self.addresses.send_replace(Arc::new(addresses));
-        self.capture_config
-            .send_replace(Arc::new(pictures::capture_config(&loaded.config, &self.start.places)));
-        self.policy = policy;
-        self.put_in_force(rules).await?;
-        Ok("configuration, policy and keys were read again; doors and limits keep what they started with"
-            .into())
     }
 
     async fn put_in_force(&mut self, rules: RuleSet) -> Result<()> {

@@ -52,6 +52,12 @@ fn a_reload_names_what_it_could_not_take_over() {
     let said = reload();
     assert!(said.contains("[store] is read at a start") && !said.contains("store move"), "{said}");
     assert_eq!(world.client(&daemon, "orch:a").say("HEARTBEAT", json!({})), Reply::Nothing);
+    for limit in ["workers = 7", "hooks = 7"] {
+        world.configure(&format!("[limits]\n{limit}\n"));
+        let (name, said) = (limit.split(' ').next().unwrap(), reload());
+        assert!(said.contains(&format!("limits.{name} is read at a start, and has changed from")), "{said}");
+        assert!(said.contains("provost down") && said.lines().count() == 1, "{said}");
+    }
     world.configure("");
     assert_eq!(reload(), "");
 }

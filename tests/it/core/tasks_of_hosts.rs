@@ -220,6 +220,36 @@ fn a_label_says_which_machine_and_what_none_has_is_refused_or_waited_for() {
 }
 
 #[test]
+fn a_label_counts_once_the_configuration_is_read_again_and_places_count_after_the_next_start() {
+    let (machines, mut daemons) = machines([&builder(""), &builder("")]);
+    let (a, b) = (&machines.all[0], &machines.all[1]);
+    let labelled = |id: &str| delegate(a, id, "true", &["--on", "gpu"]);
+    let (code, said) = labelled("early");
+    assert!(code != 0 && said.to_string().contains("no host has the label gpu"), "{said}");
+    let configured = format!("[host]\nlabels = [\"gpu\"]\n[limits]\nworkers = 7\n{}", builder(""));
+    machines.configure_with(b, &configured);
+    let reload = || {
+        let out = at_the_terminal(b, "daemon reload");
+        assert!(out.status.success(), "{out:?}");
+        String::from_utf8_lossy(&out.stdout).into_owned()
+    };
+    let told = reload();
+    assert!(told.contains("limits.workers is read at a start, and has changed from 4 to 7"), "{told}");
+    assert!(!told.contains("label"), "{told}");
+    until("the label is known to the other host", || labelled("late").0 == 0);
+    assert_eq!(is(a, "late", "completed")["host"], host_of(b));
+    let places = || machines.sql("select body::json->>'places' from provost.ability order by 1");
+    assert_eq!(places(), "4\n4");
+    daemons.remove(1).stop();
+    daemons.push(b.start());
+    until("its places are known", || places() == "4\n7");
+    machines.configure_with(b, &builder(""));
+    reload();
+    until("the label is gone", || labelled("gone").0 != 0);
+    machines.check();
+}
+
+#[test]
 fn a_machine_that_lacks_the_commit_leaves_the_task_and_a_clone_with_changes_gives_none() {
     let (machines, _daemons) = machines(["", &builder("")]);
     let (a, b) = (&machines.all[0], &machines.all[1]);
