@@ -598,7 +598,7 @@ settings! {
 
     /// In which order work begins.
     ["queue"] queue: QueueSettings {
-        /// Agents that may give work the priority `high`, if they prove their names with a token or a key; a person always may.
+        /// Agents that may give work the priority `high`, if they prove their names with a token or a key; the user may, from a terminal or a script where no agent has spoken.
         high_priority: Vec<AgentId> = Vec::new(), "ident", Strict, Owner;
     }
 

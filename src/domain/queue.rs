@@ -239,8 +239,8 @@ impl State {
             return Ok(());
         }
         Err(refused(format!(
-            "only a person at a terminal in which no agent has run gives work a high priority, and agents with proof of their \
-             names that `high_priority` in `[queue]` lists; {} asks without, so delegate it with the priority `normal`",
+            "only the user gives work a high priority, at a terminal or in a script where no agent has spoken, and agents with proof of \
+             their names that `high_priority` in `[queue]` lists; {} asks without, so delegate it with the priority `normal`",
             who.agent()
         )))
     }

@@ -10,8 +10,8 @@ use provost::base::limits::{AFTER_MAX, TASKS_LIVE_MAX};
 use provost::base::{EffectId, Json, TaskId, Timestamp, Ttl};
 use provost::domain::command::{BeginRun, Delegate, EndRun, Status};
 use provost::domain::{
-    Change, Door, Effect, EventKind, Failure, Placement, PoolSetting, Principal, Priority, Proof, QueueEvent,
-    Refusal, Report, Scope, Settings, Share, State, TaskState, Turn, Turns, Verdict,
+    CallOrigin, Change, Door, Effect, EventKind, Failure, Placement, PoolSetting, Principal, Priority, Proof,
+    QueueEvent, Refusal, Report, Scope, Settings, Share, State, TaskState, Turn, Turns, Verdict,
 };
 use provost_test_equipment::callers::caller;
 
@@ -310,7 +310,10 @@ fn only_the_operator_and_agents_that_are_named_give_a_high_priority() {
     // A model that has left its name out: the user's process, below an agent as far as that is known.
     let nameless = caller("user", Door::Own, &[Scope::Delegate, Scope::Operate], Proof::PeerUid);
     assert!(refusal(&mut s, &nameless, high.clone()).contains("high priority"));
-    for who in [proven, person("owner")] {
+    // A script of the user's in whose session no agent has spoken.
+    let rights = &[Scope::Delegate, Scope::Operate];
+    let script = caller("user", Door::Own, rights, Proof::PeerUid).coming_from(Some(CallOrigin::untold()));
+    for who in [proven, script, person("owner")] {
         let order = Delegate { placement: high.clone(), ..s.order("do", "cli") };
         s.say(&who, order).unwrap();
     }
