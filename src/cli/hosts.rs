@@ -114,8 +114,27 @@ pub(super) fn shared(here: &RepoContext) -> Result<Database, CliError> {
     })
 }
 
+/// Refuses an invitation by a user who is known not to be an admin. The other machines do not check that: a program with the journal's key can make one.
+pub(super) fn must_be_an_admin(here: &RepoContext, database: &Database) -> Result<(), CliError> {
+    match store::why_no_invitation(&here.places.state, database) {
+        Ok(None) => Ok(()),
+        Ok(Some(why)) => Err(CliError::refusal("no machine was invited")
+            .because(why)
+            .next("on the machine of an admin: the same command")),
+        Err(err) => {
+            if !here.json {
+                let why = out::one_line(&err.to_string(), 400);
+                out::note(format!("the role of this machine's user could not be looked up: {why}"));
+            }
+            Ok(())
+        }
+    }
+}
+
 fn export_key(here: &RepoContext, asked: &ExportKey) -> Result<u8, CliError> {
-    let name = shared(here)?.name;
+    let database = shared(here)?;
+    must_be_an_admin(here, &database)?;
+    let name = database.name;
     let failed = |err: &dyn std::fmt::Display| {
         CliError::of("the key was not exported").because(err).next("name a file that does not exist")
     };

@@ -12,7 +12,7 @@ use clap::{Args, ValueEnum};
 use serde_json::json;
 
 use super::cli_error::{DONE, USAGE};
-use super::hosts::shared;
+use super::hosts::{must_be_an_admin, shared};
 use super::{CliError, RepoContext, out};
 use provost_base::HostRole;
 use provost_base::limits::{HOST_KEY_BYTES_MAX, HOSTS_MAX};
@@ -62,6 +62,7 @@ impl From<Role> for HostRole {
 
 pub(super) fn invite(here: &RepoContext, asked: &Invite) -> Result<u8, CliError> {
     let database = shared(here)?;
+    must_be_an_admin(here, &database)?;
     let failed = |err: &dyn std::fmt::Display| CliError::of("no machine was invited").because(err);
     let url = match &asked.login {
         Some(login) => with_login(&database.url, login).map_err(|why| failed(&why).with_code(USAGE))?,

@@ -301,6 +301,15 @@ pub fn take_out(dir: &Path, of: &Database, host: HostId, how: TakenOut) -> Resul
     in_database::take_out(dir, of, host, how)
 }
 
+/// Returns why the user of this folder's host should not invite machines, by the list of users; `None` if nothing is known against it. This keeps no
+/// machine that has the journal's key from making an invitation, which the other hosts take.
+///
+/// # Errors
+/// If the database does not answer, or its tables have a version that is not known here.
+pub fn why_no_invitation(dir: &Path, of: &Database) -> Result<Option<String>, StoreError> {
+    in_database::why_no_invitation(dir, of)
+}
+
 /// Raises the format of the log of several hosts to the newest one of the calling release, if all hosts that may
 /// come back can read it.
 ///
@@ -330,6 +339,7 @@ pub(super) mod in_database {
     pub(crate) use crate::postgres::SharedArtifactStore;
     pub(super) use crate::postgres::{
         accept_loss, hosts, join, loss, migrate, move_into, move_out, protection, take_out, upgrade,
+        why_no_invitation,
     };
     use crate::{Options, Reader, Store, StoreError, postgres};
 
@@ -417,6 +427,10 @@ pub(super) mod in_database {
     }
 
     pub(super) fn take_out(_: &Path, _: &Database, _: HostId, _: TakenOut) -> Result<(), StoreError> {
+        refused()
+    }
+
+    pub(super) fn why_no_invitation(_: &Path, _: &Database) -> Result<Option<String>, StoreError> {
         refused()
     }
 

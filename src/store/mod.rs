@@ -57,6 +57,7 @@ pub use artifacts::{Artifacts, Keeping, RunElsewhere};
 pub use database::{
     Database, Loss, Migrated, Moved, Password, Protection, ROLES, RootCommits, Roots, Site, accept_loss,
     hosts, join, loss, migrate, move_into_database, move_into_folder, protection, take_out, upgrade,
+    why_no_invitation,
 };
 use database::{Ending, IN_DATABASE, in_database};
 pub use decisions::{RecordedDecision, RecordedDecisions, newest_event, recorded_decisions};

@@ -240,6 +240,26 @@ pub(crate) fn take_out(
     session.ask(&[step, request, Step::new("commit")]).map(drop)
 }
 
+/// Returns why the user of this folder's host should not invite machines; `None` if nothing is known against it.
+///
+/// # Errors
+/// When the database does not answer.
+pub(crate) fn why_no_invitation(dir: &Path, database: &Database) -> Result<Option<String>, StoreError> {
+    if !dir.join(IN_DATABASE).exists() {
+        return Ok(None);
+    }
+    let own = Remembered::of(dir, &database.name)?.host;
+    let mut session = Session::new(address::servers(database, "provost/hosts")?, Purpose::Read)?;
+    session.follow(&Newest::of(dir))?;
+    schema::check(&mut session)?;
+    let asked = Step::new("select id from provost.repo where name = $1").with(database.name.clone());
+    let Some(repo) = session.rows(asked)?.first().map(|it| it.try_get(0)).transpose().map_err(unreadable)?
+    else {
+        return Ok(None);
+    };
+    Ok(taken_out::why_not_invite(users_of(&mut session, repo)?.role_at(own)))
+}
+
 /// Returns the users of a repository's hosts. A row that cannot be read, which each login can write, says nothing: the daemons go by the log.
 pub(super) fn users_of(session: &mut Session, repo: i32) -> Result<Users, StoreError> {
     let mut users = Users::default();

@@ -66,7 +66,7 @@ use provost_base::{DaemonId, Digest, EntryNo, EventSeq, HostId, HostRole, TaskId
 use provost_domain::{Counters, Outbox, Owed, Settings, Task};
 
 pub(crate) use artifact_store::SharedArtifactStore;
-pub(super) use hosts::{hosts, join, take_out};
+pub(super) use hosts::{hosts, join, take_out, why_no_invitation};
 pub(super) use loss::{accept_loss, loss};
 pub(super) use moving::{move_into, move_out};
 pub(super) use protection::protection;

@@ -108,6 +108,16 @@ pub(super) fn why_not(hosts: &[HostRow], users: &Users, (it, how): (&HostRow, Ta
         .then(|| format!("the host {id} is {}: its daemon has to run to be drained", it.state.as_str()))
 }
 
+/// Returns why a user with this role should not invite machines; `None` if they may.
+pub(super) fn why_not_invite(role: UserRole) -> Option<String> {
+    (role < UserRole::Admin).then(|| {
+        format!(
+            "the user of this machine is no admin, who invites others: it has the role {} (provost user list)",
+            role.as_str()
+        )
+    })
+}
+
 impl HostKeys {
     /// Returns the state of a host that counts: one that the table says and no host has asked for is the one from before. A host that the journal
     /// removes is removed, and is not removed once more because of what the table says.

@@ -72,6 +72,13 @@ fn a_role_that_one_machine_gives_is_in_force_on_the_other() {
         assert!(!done && text.contains(says), "{text}");
     }
     let asker = a.client(&daemons[0], "orch:a");
+    for line in ["host invite", "host invite --role worker", "host export-key new.key"] {
+        let (done, text) = typed(b, line);
+        assert!(!done && text.contains("no admin, who invites others"), "{line}: {text}");
+    }
+    assert!(!b.repo().join("new.key").exists());
+    let (done, text) = typed(a, "host invite");
+    assert!(done, "{text}");
     let (task, reply) = asker.delegate("shell", "true", json!({}));
     drop(reply);
     let number = until_some("it is seen there", || {
