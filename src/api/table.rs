@@ -218,6 +218,9 @@ macro_rules! for_each_endpoint {
             /// Makes an agent the lead of the crew.
             POST "/appoint-lead" appoint_lead AppointLead(AppointLead) -> Done,
                 tools ("a person names the lead"), commands ["crew appoint"];
+            /// Lists the hosts of the repository, as the daemon's last turn at the database has found them.
+            GET "/hosts" hosts Hosts() -> Hosts,
+                tools ("people look after the machines"), commands ["host list", "user list"];
             /// Lists the users of the hosts, with their roles.
             GET "/users" users Users() -> Vec<User>,
                 tools ("people give each other roles"), commands ["user list", "user add", "user role", "user remove"];

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::cli_error::DONE;
-use super::hosts::{row_json, tell_doubts};
+use super::host_list::{row_json, tell_doubts};
 use super::{CliError, RepoContext, out};
 use provost_store::{self as store, Database, ENTRY_FORMAT, HostRow, StoreError, Upgraded};
 

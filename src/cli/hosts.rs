@@ -9,10 +9,10 @@ use serde_json::json;
 
 use super::cli_error::{DONE, USAGE};
 use super::invitations::{self, Invite};
-use super::{CliError, RepoContext, database, host_upgrade, out};
+use super::{CliError, RepoContext, database, host_list, host_upgrade, out};
 use provost_base::limits::{HOST_KEY_BYTES_MAX, HOSTS_MAX};
 use provost_base::{HostRole, Secret};
-use provost_store::{self as store, Database, HostRow, HostState, Hosts, TakenOut};
+use provost_store::{self as store, Database, HostRow, TakenOut};
 use provost_system::HiddenTyping;
 
 /// Most bytes of a line that is typed.
@@ -101,7 +101,7 @@ pub(super) fn host(here: &RepoContext, asked: &HostCommand) -> Result<u8, CliErr
         HostCommand::Remove(it) => remove(here, it),
         HostCommand::Drain(it) => take_out(here, &it.host, TakenOut::Drained),
         HostCommand::Upgrade => host_upgrade::upgrade(here, &shared(here)?),
-        HostCommand::List => list(here),
+        HostCommand::List => host_list::list(here),
     }
 }
 
@@ -178,7 +178,7 @@ fn join(here: &RepoContext, asked: &Join) -> Result<u8, CliError> {
     let code = code()?;
     let joined = joined(here, &database, &text, &code)?;
     if here.json {
-        let hosts: Vec<_> = joined.hosts.iter().map(row_json).collect();
+        let hosts: Vec<_> = joined.hosts.iter().map(host_list::row_json).collect();
         out::json(&json!({ "name": database.name, "hosts": hosts }))?;
         return Ok(DONE);
     }
@@ -304,70 +304,4 @@ fn take_out(here: &RepoContext, begins: &str, how: TakenOut) -> Result<u8, CliEr
         })?;
     }
     Ok(DONE)
-}
-
-fn list(here: &RepoContext) -> Result<u8, CliError> {
-    let Hosts { rows: hosts, note } = store::hosts(&here.places.state, &shared(here)?)?;
-    if here.json {
-        out::json(&json!({ "hosts": hosts.iter().map(row_json).collect::<Vec<_>>(), "note": note }))?;
-        return Ok(DONE);
-    }
-    let head = ["ID", "MACHINE", "ROLE", "STATE", "LAST SEEN", "BEHIND", "KEY", "VERSION"].map(str::to_owned);
-    let rows: Vec<[String; 8]> = std::iter::once(head).chain(hosts.iter().map(row)).collect();
-    out::text_as_is(&out::table(&rows))?;
-    tell_doubts(&hosts, note.as_deref());
-    Ok(DONE)
-}
-
-/// Names the rows of the table of hosts that do not count, and why the journal cannot be asked.
-pub(super) fn tell_doubts(hosts: &[HostRow], note: Option<&str>) {
-    hosts.iter().filter_map(doubt).for_each(out::note);
-    if let Some(note) = note {
-        out::note(format!(
-            "the journal does not say which hosts were removed ({note}), so the list says what this machine knew before"
-        ));
-    }
-}
-
-/// Returns the sentence about a row of the table of hosts that does not count, with the next step.
-fn doubt(it: &HostRow) -> Option<String> {
-    let (claimed, state, id) = (it.claimed?.as_str(), it.state.as_str(), it.daemon.host.short());
-    let row = format!("the table `provost.host` calls {} ({id}) {claimed}", it.name);
-    Some(match it.state {
-        HostState::Removed => format!(
-            "{row}, and the signed journal says that it was removed, so it stays {state}: look which logins of the database there are, and \
-             take away that of this machine"
-        ),
-        _ => format!(
-            "{row}, and no host that may say so has signed that, so it counts as {state}: look which logins of the database there are; \
-             provost host remove {id} takes the machine out"
-        ),
-    })
-}
-
-/// Returns the state of a host, in a word for people.
-fn state(it: &HostRow) -> &'static str {
-    if it.is_stopped { "stopped" } else { it.state.as_str() }
-}
-
-fn row(it: &HostRow) -> [String; 8] {
-    let own = if it.is_here { " (here)" } else { "" };
-    [
-        it.daemon.host.short(),
-        format!("{}{own}", it.name),
-        it.role.as_str().to_owned(),
-        state(it).to_owned(),
-        format!("{} s ago", it.silent_ms / 1_000),
-        format!("{} batches", it.behind),
-        it.key.clone().unwrap_or_else(|| "none yet".into()),
-        it.version.clone(),
-    ]
-}
-
-pub(super) fn row_json(it: &HostRow) -> serde_json::Value {
-    json!({
-        "host": it.daemon.host.to_string(), "incarnation": it.daemon.incarnation, "machine": it.name, "role": it.role.as_str(), "state": state(it),
-        "claimed": it.claimed.map(HostState::as_str), "silent_ms": it.silent_ms, "behind": it.behind, "key": it.key, "version": it.version,
-        "formats": it.formats, "here": it.is_here,
-    })
 }

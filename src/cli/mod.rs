@@ -36,6 +36,7 @@ mod guard;
 mod help;
 mod hook;
 mod hooks;
+mod host_list;
 mod host_upgrade;
 mod hosts;
 mod identity;

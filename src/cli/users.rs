@@ -4,11 +4,12 @@ use clap::{Args, Subcommand};
 use serde_json::json;
 
 use super::cli_error::DONE;
-use super::hosts::{named, shared, tell_doubts};
+use super::host_list::{HostList, hosts, tell_doubts};
+use super::hosts::{named, shared};
 use super::repo_context::wait_for;
 use super::{CliError, RepoContext, out};
 use provost_api::wire;
-use provost_store::{self as store, HostRow, HostState, Hosts};
+use provost_store::{HostRow, HostState};
 
 /// `provost user`.
 #[derive(Subcommand, Debug)]
@@ -104,7 +105,7 @@ fn set(here: &RepoContext, host: &str, name: Option<&str>, role: Option<&str>) -
 }
 
 fn list(here: &RepoContext) -> Result<u8, CliError> {
-    let Hosts { rows: hosts, note } = store::hosts(&here.places.state, &shared(here)?)?;
+    let HostList { rows: hosts, note, stale_ms } = hosts(here)?;
     if !here.json {
         tell_doubts(&hosts, note.as_deref());
     }
@@ -130,7 +131,8 @@ fn list(here: &RepoContext) -> Result<u8, CliError> {
                 "role": role(user), "listed": user.is_some(), "here": host.is_here,
             })
         };
-        out::json(&json!({ "users": rows.iter().map(row).collect::<Vec<_>>() }))?;
+        let rows: Vec<_> = rows.iter().map(row).collect();
+        out::json(&json!({ "users": rows, "stale_ms": stale_ms }))?;
         return Ok(DONE);
     }
     let mut table = vec![["HOST", "MACHINE", "USER", "ROLE"].map(str::to_owned)];

@@ -9,7 +9,8 @@ use std::time::Duration;
 pub struct Age(Arc<AtomicU64>);
 
 impl Age {
-    pub(super) fn note(&self, ms: u64) {
+    /// Notes that an answer may be so old.
+    pub fn note(&self, ms: u64) {
         self.0.fetch_max(ms, Ordering::Relaxed);
     }
 

@@ -62,8 +62,8 @@ pub use provost_store::Protection;
 use provost_store::{JournalHead, OpensReader, Retention, Store, StoreError};
 use readers::Readers;
 use repeats::{Repeats, Taken};
-pub use standing::Standing;
 use standing::Trouble;
+pub use standing::{HostSeen, HostsSeen, Standing};
 pub use started::Started;
 use token_board::TokenBoard;
 use turns::Turns;
@@ -438,6 +438,11 @@ impl Engine {
     /// Returns the state of the database that has the state; `None` if the state folder has it.
     pub fn standing(&self) -> Option<Standing> {
         self.trouble.standing()
+    }
+
+    /// Returns the hosts as the last turn at the database has found them; `None` if the state folder has the state.
+    pub fn hosts_seen(&self) -> Option<HostsSeen> {
+        self.trouble.hosts_seen()
     }
 
     /// Returns the age of what this daemon shows, if it has not heard in time from the database that has the state.

@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
 
-use provost_base::Timestamp;
 use provost_base::limits::{HOST_BEAT_MS, HOST_TTL_MS, STALE_AFTER_MS};
-use provost_store::{ServerAt, StoreError};
+use provost_base::{DaemonId, HostRole, Timestamp};
+use provost_store::{Begun, HostBeat, HostState, ServerAt, StoreError};
 
 /// The facts that the engine's thread reports about its store.
 #[derive(Clone, Default)]
@@ -38,6 +38,34 @@ struct Shared {
     begin_took: Duration,
     /// The time that the last commit took, and when it ended; `None` before the first one.
     commit: Option<(Duration, Instant)>,
+    /// The hosts as the store had them in the last turn, and the time by the store's clock then.
+    hosts: (Vec<HostBeat>, Option<Timestamp>),
+}
+
+/// The hosts of a shared store as the last turn has found them.
+#[derive(Clone, Debug)]
+pub struct HostsSeen {
+    /// The hosts, by their machines' names; removed ones last.
+    pub hosts: Vec<HostSeen>,
+    /// The time since that turn.
+    pub looked: Duration,
+}
+
+/// A host as the last turn has found it.
+#[derive(Clone, Debug)]
+pub struct HostSeen {
+    /// The host, and its present or last incarnation.
+    pub daemon: DaemonId,
+    /// The machine's name.
+    pub name: Box<str>,
+    /// The role with which it has joined.
+    pub role: HostRole,
+    /// The state of its membership, in a word.
+    pub state: &'static str,
+    /// The time since its last sign of life.
+    pub silent: Duration,
+    /// The oldest format of the log that it reads, and the newest one that it writes.
+    pub formats: (u32, u32),
 }
 
 /// The state of a database from the view of the daemon that has its state there.
@@ -92,14 +120,15 @@ impl Trouble {
         self.of().note = note;
     }
 
-    /// Notes a turn at a store that others write, too, with the time that its beginning took.
-    pub(super) fn tell_turn(&self, server: Option<ServerAt>, begin_took: Duration) {
+    /// Notes a turn at a store that others write, too, with the time that its beginning took, and the hosts that it has found.
+    pub(super) fn tell_turn(&self, server: Option<ServerAt>, begin_took: Duration, begun: &Begun) {
         let mut it = self.of();
         let before = it.shared.take();
         let (is_unsure, known, commit) =
             before.map_or((false, None, None), |it| (it.is_unsure, it.server, it.commit));
         let looked = Instant::now();
-        it.shared = Some(Shared { looked, server: server.or(known), is_unsure, begin_took, commit });
+        let hosts = (begun.hosts.clone(), begun.now);
+        it.shared = Some(Shared { looked, server: server.or(known), is_unsure, begin_took, commit, hosts });
     }
 
     /// Notes the time that a commit took.
@@ -128,6 +157,25 @@ impl Trouble {
         // A daemon without work hears from the others with each beat.
         let fresh_ms = if is_heard { HOST_BEAT_MS + STALE_AFTER_MS } else { STALE_AFTER_MS };
         Some(shared.looked.elapsed()).filter(|it| *it > Duration::from_millis(fresh_ms))
+    }
+
+    /// Returns the hosts of the last turn; `None` for a store that one daemon writes alone.
+    pub(super) fn hosts_seen(&self) -> Option<HostsSeen> {
+        let it = self.of();
+        let shared = it.shared.as_ref()?;
+        let (hosts, now) = &shared.hosts;
+        let looked = shared.looked.elapsed();
+        let mut hosts: Vec<&HostBeat> = hosts.iter().collect();
+        hosts.sort_by_key(|it| (it.state == HostState::Removed, &it.name, it.daemon));
+        let seen = |it: &HostBeat| HostSeen {
+            daemon: it.daemon,
+            name: it.name.clone(),
+            role: it.role,
+            state: if it.is_stopped { "stopped" } else { it.state.as_str() },
+            silent: Duration::from_millis(now.map_or(0, |now| now.since_ms(it.beat))) + looked,
+            formats: it.formats,
+        };
+        Some(HostsSeen { hosts: hosts.into_iter().map(seen).collect(), looked })
     }
 
     /// Returns the state of the database; `None` for a store that one daemon writes alone.

@@ -77,7 +77,7 @@ pub struct ServerAt {
 }
 
 /// A host as the store has it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct HostBeat {
     /// The host, and its present incarnation.
     pub daemon: DaemonId,
@@ -89,6 +89,12 @@ pub struct HostBeat {
     pub beat: Timestamp,
     /// The oldest format of the log that it reads, and the newest one that it writes.
     pub formats: (u32, u32),
+    /// The machine's name, for people.
+    pub name: Box<str>,
+    /// The role with which it has joined.
+    pub role: HostRole,
+    /// Whether it is down because its daemon was stopped in order.
+    pub is_stopped: bool,
 }
 
 /// The state of a host's membership.

@@ -82,7 +82,7 @@ impl HostWatch {
 fn as_asked_for(users: &Users, it: &HostBeat) -> HostBeat {
     let may = |by| users.may_take_out(by, it.daemon.host);
     let state = if it.asked_by.is_none_or(may) { it.state } else { HostState::Live };
-    HostBeat { state, ..*it }
+    HostBeat { state, ..it.clone() }
 }
 
 impl Worker {

@@ -190,7 +190,7 @@ impl Worker {
             let took = began.elapsed();
             let server = self.store.server();
             self.measures.observed().inspect(|it| it.took_turn(took, &begun, server.as_ref()));
-            self.trouble.tell_turn(server, took);
+            self.trouble.tell_turn(server, took, &begun);
         }
         if matches!(begun.behind, Behind::TooFar) {
             self.store.let_go()?;

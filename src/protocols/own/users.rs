@@ -1,12 +1,34 @@
-//! Users of the hosts, and their roles.
+//! Hosts of the repository, their users, and the users' roles.
 
 use super::Own;
 use super::handle::{Answered, Call, Handles};
 use super::map::{self, OwnError};
 use provost_api::{endpoints, wire};
-use provost_domain::UserRole;
 use provost_domain::command::SetUser;
 use provost_domain::view::AllUsers;
+use provost_domain::{HereIs, UserRole};
+use provost_engine::HostSeen;
+
+impl Handles<endpoints::Hosts> for Own {
+    async fn handle(&self, _call: &Call, (): ()) -> Answered<wire::Hosts> {
+        let here = self.0.provost.view(HereIs).await.map_err(map::fault)?.host;
+        let ms = |it: std::time::Duration| u64::try_from(it.as_millis()).unwrap_or(u64::MAX);
+        let Some(seen) = self.0.provost.engine().hosts_seen() else {
+            return Ok(wire::Hosts { hosts: Vec::new(), looked_ms: 0 });
+        };
+        let row = |it: &HostSeen| wire::Host {
+            host: it.daemon.host.to_string(),
+            incarnation: it.daemon.incarnation,
+            machine: it.name.to_string(),
+            role: it.role.as_str().into(),
+            state: it.state.into(),
+            silent_ms: ms(it.silent),
+            formats: it.formats,
+            here: it.daemon.host == here,
+        };
+        Ok(wire::Hosts { hosts: seen.hosts.iter().map(row).collect(), looked_ms: ms(seen.looked) })
+    }
+}
 
 impl Handles<endpoints::Users> for Own {
     async fn handle(&self, _call: &Call, (): ()) -> Answered<Vec<wire::User>> {

@@ -11,6 +11,7 @@ use super::behind::has_skipped;
 use super::bounds;
 use super::entry;
 use super::gaps;
+use super::hosts::MACHINE_SIGNS_MAX;
 use super::repo_row::{self, REPO_ROW, RepoRow};
 use super::session::{Place, Step, rows};
 use super::signing::HostKeys;
@@ -26,13 +27,14 @@ use provost_base::limits::{
     CHECKPOINT_EVENTS_MAX, CHECKPOINT_EVERY, CHECKPOINT_PAUSE_MS, COMMIT_MS_MAX, HOST_BEAT_MS,
     POSTGRES_PAGE_BYTES_MAX, TURN_AGAIN_MS_MAX, TURN_MS_MAX,
 };
-use provost_base::{DaemonId, EventSeq, HostId, Timestamp};
+use provost_base::{DaemonId, EventSeq, HostId, Timestamp, visible_name};
 use provost_domain::{EventKind, Outbox};
 
 const HOSTS: &str =
     "select left(id, 64), inc, left(state, 64), case when isfinite(beat) then (extract(epoch from beat) * 1000)::bigint else 0 end, lower(formats),
         case when upper(formats) > 0 then upper(formats) - 1 end,
-        (select m.body from provost.meta m where m.repo = host.repo and m.id = 'out:' || host.id and length(m.body) <= 1024)
+        (select m.body from provost.meta m where m.repo = host.repo and m.id = 'out:' || host.id and length(m.body) <= 1024),
+        left(name, 200), clean
     from provost.host where repo = $1";
 
 /// This statement, and the transaction with it, fails if the host's row has changed; COMMIT is already on its way after it.
@@ -418,9 +420,9 @@ fn host(row: &Line, keys: &HostKeys) -> Result<HostBeat, StoreError> {
 
 fn beat_of(row: &Line, id: &str, keys: &HostKeys) -> Result<HostBeat, StoreError> {
     let id: HostId = id.parse().map_err(StoreError::damaged)?;
-    let state = HostState::parse(row.try_get(2).map_err(unreadable)?)?;
+    let told = HostState::parse(row.try_get(2).map_err(unreadable)?)?;
     let request: Option<&str> = row.try_get(6).map_err(unreadable)?;
-    let state = keys.counted(id, state, request);
+    let state = keys.counted(id, told, request);
     let is_asked_for = matches!(state, HostState::Removing | HostState::Draining);
     let format = |at: usize| -> Result<u32, StoreError> {
         let it: i32 = row.try_get(at).map_err(unreadable)?;
@@ -432,5 +434,9 @@ fn beat_of(row: &Line, id: &str, keys: &HostKeys) -> Result<HostBeat, StoreError
         asked_by: request.filter(|_| is_asked_for).and_then(taken_out::asker),
         beat: Timestamp(row.try_get(3).map_err(unreadable)?),
         formats: (format(4)?, format(5)?),
+        // Each login can write there, and people read it at a terminal.
+        name: visible_name(row.try_get(7).map_err(unreadable)?, MACHINE_SIGNS_MAX).into(),
+        role: keys.known.role_of(id),
+        is_stopped: row.try_get(8).map_err(unreadable)? && told == HostState::Down && state == told,
     })
 }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use provost_base::{
-    AgentId, DaemonId, Digest, EffectId, EntryNo, HostId, MailSeq, TaskId, Ticket, Timestamp,
+    AgentId, DaemonId, Digest, EffectId, EntryNo, HostId, HostRole, MailSeq, TaskId, Ticket, Timestamp,
 };
 use provost_domain::{
     Change, HostAbility, Outbox, Owed, SeenAt, Settings, State, Switched, Task, User, Waiter,
@@ -324,10 +324,17 @@ impl Store for LogStore {
             self.daemon.incarnation = *inc;
             let (daemon, beat) = (self.daemon, log.now);
             let formats = (ENTRY_FORMAT_OLDEST, ENTRY_FORMAT);
-            log.hosts.insert(
-                daemon.host,
-                HostBeat { daemon, state: HostState::Live, asked_by: None, beat, formats },
-            );
+            let told = HostBeat {
+                daemon,
+                state: HostState::Live,
+                asked_by: None,
+                beat,
+                formats,
+                name: daemon.host.short().into(),
+                role: HostRole::Full,
+                is_stopped: false,
+            };
+            log.hosts.insert(daemon.host, told);
         }
         let (state, mut owed) = self.rows(&log, settings);
         owed.retain(|it| it.by.host == self.daemon.host);
@@ -366,7 +373,7 @@ impl Store for LogStore {
         (log.turn, self.has_turn) = (Some(self.daemon), true);
         let now = log.now;
         log.hosts.get_mut(&self.daemon.host).into_iter().for_each(|it| it.beat = now);
-        let hosts = log.hosts.values().copied().collect();
+        let hosts = log.hosts.values().cloned().collect();
         let log_end = log.entries.last().map_or(log.cut_to, |(it, _)| it.n);
         Ok(Begun { now: Some(now), behind, log_end, hosts, moved: log.moved, skipped: None })
     }

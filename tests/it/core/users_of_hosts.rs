@@ -10,6 +10,7 @@ use crate::support::World;
 use crate::support::commands::said;
 use crate::support::forger::{Forger, bytes, hex, own, recorded};
 use crate::support::machines::Machines;
+use crate::support::postgres::{Between, Loses};
 use crate::support::rules::ASK;
 use crate::support::terminal::at_the_terminal;
 use crate::support::waits::{stays, until_some, within};
@@ -71,7 +72,6 @@ fn a_role_that_one_machine_gives_is_in_force_on_the_other() {
         let (done, text) = typed(by, &format!("host drain {}", &of[..8]));
         assert!(!done && text.contains(says), "{text}");
     }
-    let asker = a.client(&daemons[0], "orch:a");
     for line in ["host invite", "host invite --role worker", "host export-key new.key"] {
         let (done, text) = typed(b, line);
         assert!(!done && text.contains("no admin, who invites others"), "{line}: {text}");
@@ -79,6 +79,7 @@ fn a_role_that_one_machine_gives_is_in_force_on_the_other() {
     assert!(!b.repo().join("new.key").exists());
     let (done, text) = typed(a, "host invite");
     assert!(done, "{text}");
+    let asker = a.client(&daemons[0], "orch:a");
     let (task, reply) = asker.delegate("shell", "true", json!({}));
     drop(reply);
     let number = until_some("it is seen there", || {
@@ -207,4 +208,64 @@ fn what_a_viewers_machine_answers_nevertheless_is_refused_by_the_others() {
         crate::support::forger::forget(a);
         daemons[0] = a.start();
     }
+}
+
+#[test]
+fn hosts_and_users_are_listed_as_the_daemon_has_seen_them_while_the_database_is_away() {
+    let machines = Machines::joined(2);
+    let between = Between::at(&machines.server);
+    let (a, b) = (&machines.all[0], &machines.all[1]);
+    machines.configure_at(b, &between.database(&machines.database).url);
+    let mut daemons = machines.start();
+    let of_a = own(a).host.to_string();
+    let (done, text) = typed(b, &format!("user add {} --name ann --role approver", &of_a[..8]));
+    assert!(done, "{text}");
+    let listed = |args: &[&str]| {
+        let out = b.command(args).env("DEVIT_NO_AUTO_START", "1").output().unwrap();
+        let text = |it: Vec<u8>| String::from_utf8(it).unwrap();
+        (out.status.success(), text(out.stdout), text(out.stderr))
+    };
+    let json = |what: &str| -> (Value, String) {
+        let (done, answer, beside) = listed(&[what, "list", "--json"]);
+        assert!(done, "{beside}");
+        (serde_json::from_str(&answer).expect("JSON"), beside)
+    };
+    let known = |list: &Value| -> Vec<[Value; 5]> {
+        let rows = list["hosts"].as_array().unwrap().iter();
+        rows.map(|it| ["host", "machine", "role", "state", "here"].map(|name| it[name].clone())).collect()
+    };
+    let (before, beside) = json("host");
+    assert!(before["stale_ms"].is_null() && beside.is_empty(), "{before}: {beside}");
+    let (users, _) = json("user");
+    assert!(users["stale_ms"].is_null(), "{users}");
+    until("the daemon has seen both", || {
+        let (status, seen) = crate::support::own_api::own(b, ("GET", "/hosts"), &[], &Value::Null);
+        status == 200 && known(&seen) == known(&before)
+    });
+
+    between.lose(Loses::Both);
+    let (now, beside) = json("host");
+    assert!(now["stale_ms"].is_u64() && beside.contains("s old"), "{now}: {beside}");
+    assert_eq!(known(&now), known(&before));
+    assert!(
+        now["hosts"].as_array().unwrap().iter().all(|it| it["version"].is_null() && it["behind"].is_null())
+    );
+    let (now, beside) = json("user");
+    assert!(now["stale_ms"].is_u64() && beside.contains("s old"), "{now}: {beside}");
+    assert_eq!(now["users"], users["users"]);
+    let (done, table, beside) = listed(&["host", "list"]);
+    assert!(done && table.contains(&of_a[..8]) && !table.contains("VERSION"), "{table}: {beside}");
+    assert!(beside.contains("the hosts that the daemon has seen") && beside.contains("s old"), "{beside}");
+    let (done, table, beside) = listed(&["user", "list"]);
+    assert!(done && table.contains("ann") && beside.contains("s old"), "{table}: {beside}");
+
+    // Without a daemon, nothing is known.
+    daemons.remove(1).kill();
+    for what in ["host", "user"] {
+        let (done, _, beside) = listed(&[what, "list"]);
+        assert!(!done && beside.contains("no daemon here has seen them"), "{beside}");
+        assert!(beside.contains("provost doctor"), "{beside}");
+    }
+    between.lose(Loses::Nothing);
+    machines.check();
 }
