@@ -6,6 +6,7 @@
 //! itself: the host may only have stood still, and its worker may go on. A daemon that starts ends what the daemon
 //! before it held, and goes on with what belongs to the host: processes, runs and owed effects.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -13,10 +14,10 @@ use serde::{Deserialize, Serialize};
 use super::command::EndJob;
 use super::progress::Ending;
 use super::{
-    Change, Core, Counters, Effect, Event, EventKind, Failure, JobState, Lock, Outbox, Owed, State, Switch,
-    Task, TaskState, Waiter, WorkerKind,
+    Change, Core, Counters, Effect, Event, EventKind, Failure, JobState, Lock, LogEntry, Outbox, Owed, State,
+    Switch, Task, TaskState, Waiter, WorkerKind,
 };
-use provost_base::{DaemonId, Json, Timestamp};
+use provost_base::{DaemonId, HostId, Json, Timestamp};
 
 /// The kind of the event that a host is down.
 pub const HOST_DOWN: &str = "host.down";
@@ -51,9 +52,25 @@ impl Core {
         self.state.here = daemon;
     }
 
+    /// Continues from a state that other daemons share. The parts that belong to this daemon alone stay.
+    pub fn take_over(&mut self, state: State) {
+        let old = std::mem::replace(&mut self.state, state);
+        self.state.keep_own(old);
+    }
+
+    /// Takes over a decision of another host's daemon.
+    pub fn fold(&mut self, entry: &LogEntry) {
+        entry.changes.iter().for_each(|change| self.state.apply(change));
+    }
+
     /// Sets whether this host takes no new tasks from now on.
     pub fn drains(&mut self, drains: bool) {
         self.state.drains = drains;
+    }
+
+    /// Sets the hosts that were removed, as this daemon's store knows by the signed journal. This is for decisions here alone: no entry says it.
+    pub fn knows_removed(&mut self, hosts: BTreeSet<HostId>) {
+        self.state.removed = hosts;
     }
 
     /// Ends everything that a daemon which is down held, and earlier daemons of its host: agents that wait there

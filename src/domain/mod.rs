@@ -81,9 +81,10 @@ mod version;
 pub mod view;
 mod work_machine;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use provost_base::{AgentId, ApprovalId, DaemonId, RuleId, SymbolPath, TaskId, Timestamp, Ttl};
+use provost_base::{AgentId, ApprovalId, DaemonId, HostId, RuleId, SymbolPath, TaskId, Timestamp, Ttl};
 
 pub use ability::{Abilities, AbleWorker, HOST_ABLE, HostAbility};
 pub use apply::{AppliedFile, ApplyChange, ApplyEvent, ApplyFile, Written};
@@ -278,6 +279,8 @@ pub struct State {
     pub here: DaemonId,
     /// Whether this host takes no new tasks. Each daemon has its own value.
     drains: bool,
+    /// The hosts that were removed.
+    removed: BTreeSet<HostId>,
     /// Whether this host has joined only to carry out tasks. Each daemon has its own value.
     works_only: bool,
     swept_at: Timestamp,
@@ -322,6 +325,7 @@ impl State {
             settings,
             here: DaemonId::default(),
             drains: false,
+            removed: BTreeSet::new(),
             works_only: false,
             swept_at: Timestamp::default(),
             awake_since: None,
@@ -450,17 +454,6 @@ impl Core {
     pub fn restore(&mut self, state: State) {
         let switches = std::mem::take(&mut self.state.switches);
         self.state = State { switches, here: self.state.here, ..state };
-    }
-
-    /// Continues from a state that other daemons share. The parts that belong to this daemon alone stay.
-    pub fn take_over(&mut self, state: State) {
-        let old = std::mem::replace(&mut self.state, state);
-        self.state.keep_own(old);
-    }
-
-    /// Takes over a decision of another host's daemon.
-    pub fn fold(&mut self, entry: &LogEntry) {
-        entry.changes.iter().for_each(|change| self.state.apply(change));
     }
 
     /// Puts other rules in force from the next command on.

@@ -157,7 +157,12 @@ impl State {
         if name.trim().is_empty() || name.len() > USER_NAME_BYTES_MAX || visible(name) != name {
             return no("a user's name is short, and nothing in it is invisible");
         }
-        if self.users.0.len() >= HOSTS_MAX && !self.users.0.contains_key(&verb.host) {
+        if verb.role.is_some() && self.removed.contains(&verb.host) {
+            return no("that host was removed, and never takes part again");
+        }
+        // The users of removed hosts stay on the list, by which earlier entries are judged, and do not count.
+        let counted = self.users.0.keys().filter(|it| !self.removed.contains(it)).count();
+        if counted >= HOSTS_MAX && !self.users.0.contains_key(&verb.host) {
             return Err(Refusal::quota(
                 "there are as many users as there may be hosts",
                 HOSTS_MAX,

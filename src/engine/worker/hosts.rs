@@ -106,6 +106,8 @@ impl Worker {
         }
         let drains = mine == Some(HostState::Draining);
         self.core.drains(drains);
+        let removed = hosts.iter().filter(|it| it.state == HostState::Removed);
+        self.core.knows_removed(removed.map(|it| it.daemon.host).collect());
         let leaves = drains && self.store.owed_by(here)?.is_empty();
         if leaves {
             // Its last run is over: it leaves, and learns so with its next turn.

@@ -269,3 +269,32 @@ fn hosts_and_users_are_listed_as_the_daemon_has_seen_them_while_the_database_is_
     between.lose(Loses::Nothing);
     machines.check();
 }
+
+#[test]
+fn the_users_of_removed_machines_take_no_place_in_the_list() {
+    let machines = Machines::joined(2);
+    let (a, b) = (&machines.all[0], &machines.all[1]);
+    // As many as there may be, with the admin's own.
+    let fill = "insert into provost.host_user (repo, id, body) select r.id, h.id, json_build_object('host', h.id, 'name', 'u', 'role', h.role)::text
+        from provost.repo r, (select lpad(to_hex(n), 32, 'e') as id, 'agent' as role from generate_series(1, 63) n
+            union all select 'OWN', 'admin') h";
+    let of_a = own(a).host.to_string();
+    machines.sql(&fill.replace("OWN", &of_a));
+    let _daemons = machines.start();
+    let add = format!("user add {} --name bob --role agent", &own(b).host.to_string()[..8]);
+    let (done, text) = typed(a, &add);
+    assert!(!done && text.contains("as many users as there may be hosts"), "{text}");
+    machines.sql(
+        "insert into provost.host (repo, id, inc, name, version, formats, state, clean, beat, head)
+            select h.repo, u.id, 1, 'gone', h.version, h.formats, 'removed', false, clock_timestamp(), 0
+            from provost.host_user u, provost.host h where u.id like '%eee1' and h.id = (select min(id) from provost.host)",
+    );
+    until("a turn has seen that one is removed", || typed(a, &add).0);
+    // The one that is out gets no role any more, and is taken off the list as before.
+    let gone = machines.sql("select id from provost.host where name = 'gone'");
+    let (done, text) = typed(a, &format!("user role {gone} viewer"));
+    assert!(!done && text.contains("that host was removed"), "{text}");
+    let (done, text) = typed(a, &format!("user remove {gone}"));
+    assert!(done, "{text}");
+    machines.check();
+}
