@@ -36,6 +36,13 @@ fn entries(server: &Server, machines: &Machines) -> String {
     server.sql(&name_of(&machines.database), "select count(*) from provost.entry")
 }
 
+/// How many sessions of daemons listen at a server, and have done so for longer than a look takes.
+fn listeners(server: &Server) -> usize {
+    let sql = "select count(*) from pg_stat_activity where pid <> pg_backend_pid() and state_change < now() - interval '500 ms'
+        and (query ilike 'listen %' or query ilike '%pg_notify%')";
+    server.sql("postgres", sql).parse().expect("a number")
+}
+
 #[test]
 fn a_failover_to_a_synchronous_standby_loses_nothing_and_an_old_primary_is_taken_by_none() {
     let (mut machines, worlds, mut second) = at_a_pair();
@@ -183,6 +190,8 @@ fn an_old_primary_that_alone_is_left_is_gone_on_with_once_it_has_a_timeline_of_i
     for world in &worlds {
         until("the old one is told", || says(world, &["status"]).1.contains("an old primary"));
     }
+    // Nor does one wait there for what others commit.
+    stays("none listens", Duration::from_secs(3), || listeners(&machines.server) == 0);
     // No command takes it, either.
     let commands: [&[&str]; 4] =
         [&["store", "accept-loss", "--yes"], &["host", "list"], &["journal", "verify"], &["log"]];
@@ -212,6 +221,37 @@ fn an_old_primary_that_alone_is_left_is_gone_on_with_once_it_has_a_timeline_of_i
         assert_eq!(code, 0, "{text}");
     }
     machines.all = worlds;
+}
+
+#[test]
+fn no_daemon_listens_at_an_older_copy_of_its_database_and_each_listens_again_where_it_was() {
+    let mut machines = Machines::joined(2);
+    let copy = Server::of_another_system();
+    let name = name_of(&machines.database);
+    assert_eq!(name, name_of(&copy.database()));
+    // Each has seen its own database before there is another one.
+    machines.start().into_iter().for_each(Daemon::stop);
+    machines.server.copy_to(&copy, &name);
+    let url = machines.server.or(&copy, &machines.database);
+    machines.all.iter().for_each(|it| machines.configure_at(it, &url));
+    let worlds = std::mem::take(&mut machines.all);
+    let _daemons: Vec<Daemon> = worlds.iter().map(World::start).collect();
+    let all = clients(&worlds);
+    all.iter().for_each(|it| assert!(it.take()));
+    until("both listen", || listeners(&machines.server) == 2);
+    machines.server.kill();
+    for (clients, world) in all.iter().zip(&worlds) {
+        until("the copy is told", || !clients.take() && says(world, &["status"]).1.contains("went back"));
+    }
+    stays("none listens there", Duration::from_secs(4), || listeners(&copy) == 0);
+    machines.server.resume();
+    all.iter().for_each(|it| until("it goes on where it was", || it.take()));
+    until("both listen again", || listeners(&machines.server) == 2);
+    assert_eq!(listeners(&copy), 0);
+    Clients::check_all(&all);
+    drop(all);
+    machines.all = worlds;
+    machines.check();
 }
 
 #[test]
