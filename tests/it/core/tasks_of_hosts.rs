@@ -245,7 +245,10 @@ fn a_label_counts_once_the_configuration_is_read_again_and_places_count_after_th
     until("its places are known", || places() == "4\n7");
     machines.configure_with(b, &builder(""));
     reload();
-    until("the label is gone", || labelled("gone").0 != 0);
+    let with_label = "select count(*) from provost.ability where body like '%\"gpu\"%'";
+    until("the label is gone", || machines.sql(with_label) == "0");
+    let (code, said) = labelled("gone");
+    assert!(code != 0 && said.to_string().contains("no host has the label gpu"), "{said}");
     machines.check();
 }
 
