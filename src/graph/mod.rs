@@ -7,6 +7,7 @@
 //! missing one. `index` reads the files, and notices their changes.
 #![forbid(unsafe_code)]
 
+mod bases;
 mod given;
 mod guesses;
 mod instances;

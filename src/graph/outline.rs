@@ -506,12 +506,13 @@ impl<'a> Maker<'a> {
                 None => CalleeKind::Bare,
             },
             Receiver::This | Receiver::Super => match (found, self.class_around(call.caller)) {
-                (Some(found), _) => CalleeKind::Here(found),
-                (None, None) => CalleeKind::Other { guess: None },
-                (None, Some(of)) if call.callee.receiver == Receiver::This => {
-                    CalleeKind::Member { of, guess: None }
-                }
-                (None, Some(of)) => CalleeKind::Above(of),
+                (found, None) => found.map_or(CalleeKind::Other { guess: None }, CalleeKind::Here),
+                // Other files may have more of the class, and of those above it.
+                (_, Some(of)) if call.callee.receiver == Receiver::Super => CalleeKind::Above(of),
+                (found, Some(of)) => match found.filter(|it| self.nodes[*it as usize].parent == Some(of)) {
+                    Some(found) => CalleeKind::Here(found),
+                    None => CalleeKind::Member { of, guess: None },
+                },
             },
             Receiver::Path(path) => self.way_along(call, path, found),
             Receiver::Within(path) => match found.filter(|found| !self.is_imported(*found)) {

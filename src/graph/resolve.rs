@@ -440,7 +440,7 @@ impl<'g> Resolver<'g> {
     }
 
     /// A member that another file adds to a type.
-    fn added(&mut self, file: u32, node: u32, name: &str, depth: u32) -> Option<Value> {
+    pub(super) fn added(&mut self, file: u32, node: u32, name: &str, depth: u32) -> Option<Value> {
         let outline = self.files.outline(file)?;
         let (added, it) = (outline.rules().added?, &outline.nodes[node as usize]);
         if it.kind.has_members() { added(self, (file, node), name, depth) } else { None }
@@ -501,33 +501,6 @@ impl<'g> Resolver<'g> {
         let Value::Symbol { file, node } = value else { return None };
         let outline = self.files.outline(file)?;
         outline.nodes[node as usize].instance.map(|class| outline.word(class))
-    }
-
-    /// A member of the classes that one extends.
-    pub(super) fn above(&mut self, file: u32, node: u32, name: &str, depth: u32) -> Option<Value> {
-        let files = self.files;
-        let is_interface = |it: &Value| match *it {
-            Value::Symbol { file, node } => {
-                files.outline(file).is_some_and(|it| it.nodes[node as usize].kind == Kind::Interface)
-            }
-            Value::Module(_) => false,
-        };
-        let outline = files.outline(file)?;
-        let only_classes =
-            outline.rules().only_classes_above && outline.nodes[node as usize].kind == Kind::Class;
-        let bases = self.bases(file, node, depth).into_iter();
-        let mut bases = bases.filter(|base| !(only_classes && is_interface(base)));
-        bases.find_map(|base| self.member(base, name, depth))
-    }
-
-    pub(super) fn bases(&mut self, file: u32, node: u32, depth: u32) -> Vec<Value> {
-        let Some(outline) = self.files.outline(file) else { return Vec::new() };
-        let class = &outline.nodes[node as usize];
-        let myself = Value::Symbol { file, node };
-        let found = class.bases.iter().filter_map(|base| {
-            self.class(file, outline, class.parent, outline.word(*base), depth).filter(|base| *base != myself)
-        });
-        found.collect()
     }
 
     /// A name as it is understood in a file, at a place within a symbol.

@@ -132,7 +132,7 @@ impl Reading {
             Receiver::This => self.member_of(self.class_around(call.caller)?, name),
             Receiver::Super => {
                 let class = self.class_around(call.caller)?;
-                self.bases_here(class).into_iter().find_map(|base| self.member_of(base, name))
+                self.member_above(class, name)
             }
             Receiver::Path(path) => {
                 let mut names = path.split('.');
@@ -238,15 +238,29 @@ impl Reading {
 
     /// A member of a class, an object or a namespace, or of a class above it in the same file.
     fn member_of(&self, of: u32, name: &str) -> Option<u32> {
-        let mut waiting = vec![of];
+        self.child(Some(of), name).or_else(|| self.member_above(of, name))
+    }
+
+    /// A member of the classes above one.
+    fn member_above(&self, class: u32, name: &str) -> Option<u32> {
+        self.all_above(class)?.into_iter().find_map(|of| self.child(Some(of), name))
+    }
+
+    /// The classes above one, in the order in which a member is looked for in them. None if one of them is in another file: it may
+    /// have the member, or come before one that has it.
+    fn all_above(&self, class: u32) -> Option<Vec<u32>> {
+        let mut found = Vec::new();
+        let mut waiting = self.bases_here(class)?;
         // Classes may be said to extend each other.
         for _ in 0..CLASSES_ABOVE_MAX {
-            let of = waiting.pop()?;
-            if let Some(found) = self.child(Some(of), name) {
+            let Some(of) = waiting.pop() else {
+                if self.language.asks_shared_bases_last() {
+                    keep_last(&mut found);
+                }
                 return Some(found);
-            }
-            // The first of them, and what is above it, comes before the second.
-            waiting.extend(self.bases_here(of).into_iter().rev());
+            };
+            found.push(of);
+            waiting.extend(self.bases_here(of)?);
         }
         None
     }
@@ -264,14 +278,23 @@ impl Reading {
         }
     }
 
-    fn bases_here(&self, class: u32) -> Vec<u32> {
+    /// The bases of a class, the first one last; none if one of them is not in this file.
+    fn bases_here(&self, class: u32) -> Option<Vec<u32>> {
         let symbol = &self.symbols[class as usize];
-        symbol
+        let found: Option<Vec<u32>> = symbol
             .bases
             .iter()
-            .filter_map(|base| self.in_scope(symbol.parent, base))
-            .filter(|base| *base != class)
-            .collect()
+            .rev()
+            .map(|base| {
+                // A name that leads back to the class is that of a class elsewhere.
+                let base = self.in_scope(symbol.parent, base).filter(|base| *base != class)?;
+                let kind = self.symbols[base as usize].kind;
+                (kind.has_members() || kind.is_callable()).then_some(base)
+            })
+            .collect();
+        let lacks_interfaces = symbol.kind == Kind::Class && !self.language.inherits_from_interfaces();
+        let is_asked = |base: &u32| !lacks_interfaces || self.symbols[*base as usize].kind != Kind::Interface;
+        Some(found?.into_iter().filter(is_asked).collect())
     }
 
     pub(super) fn class_around(&self, caller: Option<u32>) -> Option<u32> {
@@ -313,5 +336,17 @@ impl Reading {
             }
         }
         found
+    }
+}
+
+/// Of several places in an order the last one counts: a class that several others extend is asked behind all of them.
+pub fn keep_last<T: PartialEq>(order: &mut Vec<T>) {
+    let mut at = 0;
+    while at < order.len() {
+        if order[at + 1..].contains(&order[at]) {
+            order.remove(at);
+        } else {
+            at += 1;
+        }
     }
 }

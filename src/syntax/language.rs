@@ -417,6 +417,25 @@ impl Language {
         self == Self::Ruby && name.starts_with(|first: char| first.is_lowercase() || first == '_')
     }
 
+    /// Whether a class that several classes extend is asked for a member behind all of them. Elsewhere it comes first where it is first
+    /// come to, or there are no such classes.
+    pub fn asks_shared_bases_last(self) -> bool {
+        const LAST: &[Language] = &[
+            Language::Python,
+            Language::Ruby,
+            Language::Java,
+            Language::CSharp,
+            Language::Kotlin,
+            Language::Swift,
+        ];
+        LAST.contains(&self)
+    }
+
+    /// Whether a class has the members of the interfaces that it names, so that they need no value of the interface.
+    pub fn inherits_from_interfaces(self) -> bool {
+        self != Self::CSharp
+    }
+
     /// What is known of it.
     pub fn knowledge(self) -> Knowledge {
         self.row().known

@@ -37,7 +37,7 @@ mod walk;
 mod within;
 
 pub use cache::Cache;
-pub use calls::{Call, Callee, Edge, Form, Receiver, Target};
+pub use calls::{Call, Callee, Edge, Form, Receiver, Target, keep_last};
 pub use given::Given;
 pub use imports::{Export, Exported, Import, ImportForm, Imported, ImportedName};
 pub use knowledge::Knowledge;

@@ -12,7 +12,6 @@ pub(super) const RULES: Rules = Rules {
     by_path: Some(by_path),
     extension: Some(extension),
     implied: Some("constructor"),
-    only_classes_above: true,
     ..PLAIN
 };
 

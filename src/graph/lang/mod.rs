@@ -77,8 +77,6 @@ pub(super) struct Rules {
     pub(super) declaration_counts: bool,
     /// The only code among all files for what a type declares without any; `None` if it is guessed by its name.
     pub(super) code_of: Option<CodeOf>,
-    /// Whether a class lacks the members of the interfaces that it names, which only values of the interfaces have.
-    pub(super) only_classes_above: bool,
     /// The name under which a module exports itself as a whole.
     pub(super) whole: Option<&'static str>,
     /// The name under which a module exports its value without a name.
@@ -146,7 +144,6 @@ pub(super) const PLAIN: Rules = Rules {
     guesses_behind_unknown: false,
     declaration_counts: false,
     code_of: None,
-    only_classes_above: false,
     whole: None,
     default: None,
     implied: None,

@@ -1,0 +1,74 @@
+//! The classes above one, and the order in which a member is looked for in them.
+
+use std::collections::BTreeMap;
+
+use super::resolve::{Resolver, Value};
+use provost_syntax::{Kind, keep_last};
+
+/// The most classes above one that are listed, each as often as it is come to.
+const ABOVE_MAX: usize = 256;
+
+impl Resolver<'_> {
+    /// A member of the classes that one extends.
+    pub(super) fn above(&mut self, file: u32, node: u32, name: &str, depth: u32) -> Option<Value> {
+        let language = self.files.outline(file)?.language;
+        if language.asks_shared_bases_last() {
+            let all = self.all_above(file, node, depth);
+            return all.into_iter().find_map(|(of, depth)| self.own_member(of, name, depth));
+        }
+        self.bases(file, node, depth).into_iter().find_map(|base| self.member(base, name, depth))
+    }
+
+    /// The classes above one, in the order in which a member is looked for in them, each with the depth at which it is come to.
+    fn all_above(&mut self, file: u32, node: u32, depth: u32) -> Vec<(Value, u32)> {
+        let mut found: Vec<Value> = Vec::new();
+        let mut depths = BTreeMap::new();
+        let mut waiting: Vec<(Value, u32)> = vec![(Value::Symbol { file, node }, depth)];
+        // Classes may be said to extend each other.
+        while let Some((of, depth)) = waiting.pop().filter(|_| found.len() < ABOVE_MAX) {
+            let Some(depth) = self.step(depth) else { continue };
+            found.push(of);
+            depths.insert(of, depth);
+            if let Value::Symbol { file, node } = of {
+                self.depends_on(file);
+                let bases = self.bases(file, node, depth).into_iter().rev();
+                waiting.extend(bases.map(|base| (base, depth)));
+            }
+        }
+        keep_last(&mut found);
+        let myself = Value::Symbol { file, node };
+        found.into_iter().filter(|of| *of != myself).filter_map(|of| Some((of, *depths.get(&of)?))).collect()
+    }
+
+    /// A member that a class has itself, in any of its parts.
+    fn own_member(&mut self, of: Value, name: &str, depth: u32) -> Option<Value> {
+        let Value::Symbol { file, node } = of else { return self.member(of, name, depth) };
+        // Another name for a class.
+        if self.instance(of).is_some() {
+            return self.member(of, name, depth);
+        }
+        let outline = self.outline_of(file)?;
+        let own = outline.node(&format!("{}.{name}", outline.path(node)));
+        let own = own.map(|node| Value::Symbol { file, node });
+        own.or_else(|| self.added(file, node, name, depth))
+    }
+
+    /// The classes that one extends, and the interfaces from which it has members.
+    pub(super) fn bases(&mut self, file: u32, node: u32, depth: u32) -> Vec<Value> {
+        let files = self.files;
+        let Some(outline) = files.outline(file) else { return Vec::new() };
+        let class = &outline.nodes[node as usize];
+        let myself = Value::Symbol { file, node };
+        let lacks_interfaces = class.kind == Kind::Class && !outline.language.inherits_from_interfaces();
+        let is_interface = |it: &Value| match *it {
+            Value::Symbol { file, node } => {
+                files.outline(file).is_some_and(|it| it.nodes[node as usize].kind == Kind::Interface)
+            }
+            Value::Module(_) => false,
+        };
+        let found = class.bases.iter().filter_map(|base| {
+            self.class(file, outline, class.parent, outline.word(*base), depth).filter(|base| *base != myself)
+        });
+        found.filter(|base| !(lacks_interfaces && is_interface(base))).collect()
+    }
+}

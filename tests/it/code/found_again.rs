@@ -1,0 +1,107 @@
+//! Calls whose target was the wrong one of several: members from above, names that a class binds, names that get another value.
+
+use crate::support::graphs::{assert_edges, graph_of};
+
+#[test]
+fn a_class_above_in_another_file_comes_before_one_in_this_file() {
+    let (a, t) = ("class A:\n def m(self): pass\n", "<?php\ntrait T { function v() {} }\n");
+    let python = "from a import A\nclass B:\n def m(self): pass\n\
+                  class C(A, B):\n def k(self): self.m()\n";
+    let php = "<?php\nclass Base { function v() {} }\n\
+               class K extends Base { use T; function m() { $this->v(); } }\n";
+    assert_edges(
+        &graph_of(&[("a.py", a), ("c.py", python), ("t.php", t), ("k.php", php)]),
+        &["c.py:C.k -> a.py:A.m", "k.php:K.m -> t.php:T.v"],
+    );
+    let base = "class Base { void run() {} }\n";
+    let main = "interface Able { default void run() {} }\n\
+                class Main extends Base implements Able { void a() { super.run(); } void b() { this.run(); } }\n";
+    assert_edges(
+        &graph_of(&[("Base.java", base), ("Main.java", main)]),
+        &["Main.java:Main.a -> Base.java:Base.run", "Main.java:Main.b -> Base.java:Base.run"],
+    );
+    let base = "open class Base { open fun run() {} }\n";
+    let main = "interface Able { fun run() {} }\n\
+                class Main : Base(), Able { fun a() { super.run() }\n fun b() { this.run() } }\n";
+    assert_edges(
+        &graph_of(&[("Base.kt", base), ("Main.kt", main)]),
+        &[
+            "Main.kt:Main -> Base.kt:Base",
+            "Main.kt:Main.a -> Base.kt:Base.run",
+            "Main.kt:Main.b -> Base.kt:Base.run",
+        ],
+    );
+    let base = "class Base { func run() {} }\n";
+    let main = "protocol Able {}\nextension Able { func run() {} }\n\
+                class Main: Base, Able { func a() { super.run() }\n func b() { self.run() } }\n";
+    assert_edges(
+        &graph_of(&[("Sources/A/Base.swift", base), ("Sources/A/Main.swift", main)]),
+        &[
+            "Sources/A/Main.swift:Main.a -> Sources/A/Base.swift:Base.run",
+            "Sources/A/Main.swift:Main.b -> Sources/A/Base.swift:Base.run",
+        ],
+    );
+    let module = "module Able\n def run; end\nend\n";
+    let main = "class Base\n def run; end\nend\n\
+                class Main < Base\n include Able\n def run; super; end\n def a; self.run; end\nend\n\
+                class Other < Base\n include Able\n def a; self.run; end\nend\n";
+    assert_edges(
+        &graph_of(&[("lib/able.rb", module), ("lib/main.rb", main)]),
+        &[
+            "lib/main.rb:Main.run -> lib/able.rb:Able.run",
+            "lib/main.rb:Main.a -> lib/main.rb:Main.run",
+            "lib/main.rb:Other.a -> lib/able.rb:Able.run",
+        ],
+    );
+}
+
+#[test]
+fn a_class_of_csharp_has_no_members_of_interfaces_in_its_own_file_either() {
+    let base = "class Base { public void Run() {} }\n";
+    let main = "interface IRun { void Run(); void Twice(); }\n\
+                class Main : Base, IRun { void A() { base.Run(); } void B() { this.Run(); } }\n\
+                partial class Part : IRun { void A() { this.Twice(); } }\n\
+                class Alone : IRun { void A() { this.Twice(); } }\n";
+    let more = "partial class Part { public void Twice() {} }\n";
+    assert_edges(
+        &graph_of(&[("Base.cs", base), ("Main.cs", main), ("More.cs", more)]),
+        &[
+            "Main.cs:Main.A -> Base.cs:Base.Run",
+            "Main.cs:Main.B -> Base.cs:Base.Run",
+            "Main.cs:Part.A -> More.cs:Part.Twice",
+            "Main.cs:Alone.A -> ?:Twice",
+        ],
+    );
+}
+
+#[test]
+fn a_class_that_several_classes_extend_is_asked_behind_all_of_them() {
+    let base = "class Base:\n def m(self): pass\n";
+    let (a, b) = ("class A(Base): pass\n", "class B(Base):\n def m(self): pass\n");
+    let c = "class C(A, B):\n def k(self): self.m()\n def own(it: C): it.m()\n";
+    assert_edges(
+        &graph_of(&[("c.py", &[base, a, b, c].concat())]),
+        &["c.py:C.k -> c.py:B.m", "c.py:C.own -> c.py:B.m"],
+    );
+    let import = "from base import Base\n";
+    assert_edges(
+        &graph_of(&[
+            ("base.py", base),
+            ("a.py", &[import, a].concat()),
+            ("b.py", &[import, b].concat()),
+            ("c.py", &["from a import A\nfrom b import B\n", c].concat()),
+        ]),
+        &["c.py:C.k -> b.py:B.m", "c.py:C.own -> b.py:B.m"],
+    );
+    let ruby = "module Base\n def go; end\nend\nmodule A\n include Base\nend\n\
+                module B\n include Base\n def go; end\nend\n\
+                class Main\n include B\n include A\n def a; go; end\n def b; self.go; end\nend\n";
+    assert_edges(
+        &graph_of(&[("lib/main.rb", ruby)]),
+        &["lib/main.rb:Main.a -> lib/main.rb:B.go", "lib/main.rb:Main.b -> lib/main.rb:B.go"],
+    );
+    // A trait gives a class of PHP its members once more.
+    let php = "<?php\ntrait T { function v() {} }\nclass Base { use T; function v() {} }\n\
+               class K extends Base { use T; function m() { $this->v(); } }\n";
+    assert_edges(&graph_of(&[("a.php", php)]), &["a.php:K.m -> a.php:T.v"]);
+}
