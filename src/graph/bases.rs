@@ -1,6 +1,6 @@
 //! The classes above one, and the order in which a member is looked for in them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use super::resolve::{Resolver, Value};
 use provost_syntax::{Kind, keep_last};
@@ -12,7 +12,7 @@ impl Resolver<'_> {
     /// A member of the classes that one extends.
     pub(super) fn above(&mut self, file: u32, node: u32, name: &str, depth: u32) -> Option<Value> {
         let language = self.files.outline(file)?.language;
-        if language.asks_shared_bases_last() {
+        if language.asks_shared_bases_last() || language.asks_bases_by_depth() {
             let all = self.all_above(file, node, depth);
             return all.into_iter().find_map(|(of, depth)| self.own_member(of, name, depth));
         }
@@ -23,19 +23,27 @@ impl Resolver<'_> {
     fn all_above(&mut self, file: u32, node: u32, depth: u32) -> Vec<(Value, u32)> {
         let mut found: Vec<Value> = Vec::new();
         let mut depths = BTreeMap::new();
-        let mut waiting: Vec<(Value, u32)> = vec![(Value::Symbol { file, node }, depth)];
+        let by_depth = self.files.outline(file).is_some_and(|it| it.language.asks_bases_by_depth());
+        let mut waiting = VecDeque::from([(Value::Symbol { file, node }, depth)]);
         // Classes may be said to extend each other.
-        while let Some((of, depth)) = waiting.pop().filter(|_| found.len() < ABOVE_MAX) {
+        while found.len() < ABOVE_MAX {
+            let next = if by_depth { waiting.pop_front() } else { waiting.pop_back() };
+            let Some((of, depth)) = next else { break };
             let Some(depth) = self.step(depth) else { continue };
             found.push(of);
             depths.insert(of, depth);
             if let Value::Symbol { file, node } = of {
                 self.depends_on(file);
-                let bases = self.bases(file, node, depth).into_iter().rev();
-                waiting.extend(bases.map(|base| (base, depth)));
+                let mut bases = self.bases(file, node, depth);
+                if !by_depth {
+                    bases.reverse();
+                }
+                waiting.extend(bases.into_iter().map(|base| (base, depth)));
             }
         }
-        keep_last(&mut found);
+        if !by_depth {
+            keep_last(&mut found);
+        }
         let myself = Value::Symbol { file, node };
         found.into_iter().filter(|of| *of != myself).filter_map(|of| Some((of, *depths.get(&of)?))).collect()
     }

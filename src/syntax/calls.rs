@@ -251,6 +251,10 @@ impl Reading {
     fn all_above(&self, class: u32) -> Option<Vec<u32>> {
         let mut found = Vec::new();
         let mut waiting = self.bases_here(class)?;
+        // The graph asks them in another order.
+        if self.language.asks_bases_by_depth() && waiting.len() > 1 {
+            return None;
+        }
         // Classes may be said to extend each other.
         for _ in 0..CLASSES_ABOVE_MAX {
             let Some(of) = waiting.pop() else {

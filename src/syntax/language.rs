@@ -431,6 +431,11 @@ impl Language {
         LAST.contains(&self)
     }
 
+    /// Whether all direct bases of a type are asked for a member before what is above them.
+    pub fn asks_bases_by_depth(self) -> bool {
+        self == Self::Go
+    }
+
     /// Whether a class has the members of the interfaces that it names, so that they need no value of the interface.
     pub fn inherits_from_interfaces(self) -> bool {
         self != Self::CSharp

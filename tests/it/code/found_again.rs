@@ -105,3 +105,10 @@ fn a_class_that_several_classes_extend_is_asked_behind_all_of_them() {
                class K extends Base { use T; function m() { $this->v(); } }\n";
     assert_edges(&graph_of(&[("a.php", php)]), &["a.php:K.m -> a.php:T.v"]);
 }
+
+#[test]
+fn a_method_of_go_that_is_embedded_less_deep_counts() {
+    let main = "package a\ntype Base struct{}\nfunc (b *Base) Run() {}\ntype A struct{ Base }\n\
+                type B struct{}\nfunc (b *B) Run() {}\ntype C struct { A; B }\nfunc (c *C) Go() { c.Run() }\n";
+    assert_edges(&graph_of(&[("a.go", main)]), &["a.go:C.Go -> a.go:B.Run"]);
+}
