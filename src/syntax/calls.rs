@@ -128,7 +128,9 @@ impl Reading {
     pub fn resolve(&self, call: &Call) -> Option<u32> {
         let name = &*call.callee.name;
         match &call.callee.receiver {
-            Receiver::None => self.in_scope(call.caller, name),
+            Receiver::None => {
+                self.in_scope(call.caller, name).filter(|found| !self.may_inherit(call.caller, *found, name))
+            }
             Receiver::This => self.member_of(self.class_around(call.caller)?, name),
             Receiver::Super => {
                 let class = self.class_around(call.caller)?;
@@ -189,6 +191,23 @@ impl Reading {
         }
     }
 
+    /// Whether a class between a caller and what has a name further out may have a member of that name from above.
+    fn may_inherit(&self, caller: Option<u32>, found: u32, name: &str) -> bool {
+        let (mut around, found) = (caller, &self.symbols[found as usize]);
+        for _ in 0..SCOPES_MAX {
+            let Some(at) = around.filter(|at| Some(*at) != found.parent) else { return false };
+            let scope = &self.symbols[at as usize];
+            let inherits =
+                scope.kind.has_members() && self.language.has_open_types() && !scope.bases.is_empty();
+            let has_it = |above: Vec<u32>| above.into_iter().any(|of| self.child(Some(of), name).is_some());
+            if inherits && scope.path != found.path && self.all_above(at).is_none_or(has_it) {
+                return !self.language.is_of_self(name);
+            }
+            around = scope.parent;
+        }
+        false
+    }
+
     /// The meaning of a name for a caller, as far as this file says: a symbol, or an import
     /// of a function around.
     pub(super) fn nearest(&self, caller: Option<u32>, name: &str) -> Near {
@@ -211,7 +230,9 @@ impl Reading {
                 return Near::Import { within: at, number };
             }
             if is_open && self.language.is_of_self(name) {
-                if let Some(found) = self.member_of(at, name) {
+                // What is above the class elsewhere may have the method.
+                let Some(above) = self.all_above(at) else { return Near::Nothing };
+                if let Some(found) = above.into_iter().find_map(|of| self.child(Some(of), name)) {
                     return Near::Symbol(found);
                 }
                 break;

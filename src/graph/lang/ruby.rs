@@ -170,6 +170,9 @@ fn function(resolver: &mut Resolver<'_>, from: u32, name: &str) -> Option<Value>
         let Some(outline) = files.outline(file) else { continue };
         let is_function = |node: &u32| outline.nodes[*node as usize].kind == Kind::Function;
         let Some(node) = outline.node(name).filter(is_function) else { continue };
+        if file == from {
+            return Some(Value::Symbol { file, node });
+        }
         if files.get(from).is_some_and(|it| it.links.contains(&Some(file))) {
             resolver.depends_on(file);
             return Some(Value::Symbol { file, node });

@@ -112,3 +112,35 @@ fn a_method_of_go_that_is_embedded_less_deep_counts() {
                 type B struct{}\nfunc (b *B) Run() {}\ntype C struct { A; B }\nfunc (c *C) Go() { c.Run() }\n";
     assert_edges(&graph_of(&[("a.go", main)]), &["a.go:C.Go -> a.go:B.Run"]);
 }
+
+#[test]
+fn what_a_class_has_from_above_comes_before_what_is_further_out() {
+    let base = "class Base { void run() {} }\n";
+    let main = "class Outer { void run() {} void own() {}\n\
+                class Inner extends Base { void a() { run(); } void b() { own(); } }\n\
+                class Other { void a() { run(); } } }\n";
+    assert_edges(
+        &graph_of(&[("Base.java", base), ("Outer.java", main)]),
+        &[
+            "Outer.java:Outer.Inner.a -> Base.java:Base.run",
+            "Outer.java:Outer.Inner.b -> Outer.java:Outer.own",
+            "Outer.java:Outer.Other.a -> Outer.java:Outer.run",
+        ],
+    );
+    let base = "open class Base { open fun run() {} }\n";
+    let main = "fun run() {}\nfun own() {}\nclass Main : Base() { fun a() { run() }\n fun b() { own() } }\n";
+    assert_edges(
+        &graph_of(&[("Base.kt", base), ("Main.kt", main)]),
+        &[
+            "Main.kt:Main -> Base.kt:Base",
+            "Main.kt:Main.a -> Base.kt:Base.run",
+            "Main.kt:Main.b -> Main.kt:own",
+        ],
+    );
+    let base = "class Base\n def go; end\nend\n";
+    let main = "def go; end\ndef own; end\nclass Main < Base\n def a; go; end\n def b; own; end\nend\n";
+    assert_edges(
+        &graph_of(&[("lib/base.rb", base), ("lib/main.rb", main)]),
+        &["lib/main.rb:Main.a -> lib/base.rb:Base.go", "lib/main.rb:Main.b -> lib/main.rb:own"],
+    );
+}
