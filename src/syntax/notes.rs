@@ -1,6 +1,6 @@
 //! The notes of a dialect during the walk, for later parts of the file and for its end.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
 
 use tree_sitter::Node;
@@ -58,8 +58,8 @@ pub(super) struct Notes {
     pub(super) nameless: Vec<Range<u32>>,
     /// Symbols that no other file knows, by number.
     pub(super) hidden: BTreeSet<u32>,
-    /// The names that the body of a class has bound so far, each with the number of the class.
-    pub(super) in_class: HashSet<(u32, Box<str>)>,
+    /// The names that the body of a class has bound so far, each with the number of the class, and the position from which it is known.
+    pub(super) in_class: HashMap<(u32, Box<str>), u32>,
     /// The symbols at the top of the file, by path, of those that were recorded up to a number: the first of each path.
     pub(super) tops: (HashMap<Box<str>, u32>, usize),
 }

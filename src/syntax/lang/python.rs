@@ -4,6 +4,7 @@ use tree_sitter::Node;
 
 use super::super::canon::Role;
 use super::super::locals::Seen;
+use super::super::reading::offset;
 use super::super::walk::{Broken, Found, Note, Walk};
 use super::super::{Form, Kind as Sort, Receiver, Signature};
 use super::python_locals as locals;
@@ -49,6 +50,8 @@ kinds! {
         GenericType = "generic_type",
         Type = "type",
         KeywordArgument = "keyword_argument",
+        Parameters = "parameters",
+        LambdaParameters = "lambda_parameters",
         Comment = "comment",
         TypedParameter = "typed_parameter",
         DefaultParameter = "default_parameter",
@@ -147,7 +150,7 @@ fn function(walk: &mut Walk<'_>, node: Node<'_>) {
     };
     let signature = function_signature(walk, node, sort);
     let overload = note == Note::Overload;
-    bound_in_class(walk, &name);
+    bound_in_class(walk, &name, node);
     // A property is a value of the type that its function gives back.
     let result = walk.field(node, Field::ReturnType as u8).filter(|_| sort == Sort::Getter);
     let (typed, seen) = (result.is_some(), result.map_or(Seen::Unknown, |it| locals::of_type(walk, it)));
@@ -195,7 +198,7 @@ fn class(walk: &mut Walk<'_>, node: Node<'_>) {
             scribe.node(part);
         }
     });
-    bound_in_class(walk, &name);
+    bound_in_class(walk, &name, node);
     let at = walk.symbol(Found { signature, ..Found::new(&name, Sort::Class, node.byte_range()) });
     let bases = parts[1].map_or(Vec::new(), |superclasses| {
         let mut cursor = superclasses.walk();
@@ -250,6 +253,7 @@ fn decorator(walk: &mut Walk<'_>, node: Node<'_>) {
     if target == Some(named)
         && let Some((name, receiver)) = callee(walk, named)
     {
+        let receiver = of_class_body(walk, node, &name, receiver);
         walk.call(node, &name, receiver, Form::Decorator);
     }
 }
@@ -279,7 +283,7 @@ fn assignment(walk: &mut Walk<'_>, node: Node<'_>) {
         let mut first = None;
         for name in bound_names(walk, left) {
             let text = walk.text(name);
-            bound_in_class(walk, &text);
+            bound_in_class(walk, &text, node);
             let at = walk.symbol(Found::new(&text, sort, name.byte_range()));
             first = first.or(at);
         }
@@ -289,7 +293,7 @@ fn assignment(walk: &mut Walk<'_>, node: Node<'_>) {
     let signature = declared(walk, node, lambda);
     let seen = locals::of_assignment(walk, node);
     let typed = walk.field(node, Field::Type as u8).is_some();
-    bound_in_class(walk, &name);
+    bound_in_class(walk, &name, node);
     let at = walk.symbol(Found { signature, seen, typed, ..Found::new(&name, sort, node.byte_range()) });
     if let Some(lambda) = lambda {
         walk.claim(lambda);
@@ -346,46 +350,77 @@ pub(super) fn bound_names<'t>(walk: &Walk<'_>, pattern: Node<'t>) -> Vec<Node<'t
     found
 }
 
-/// Notes that the body of the class around has a value for a name from here on.
-fn bound_in_class(walk: &mut Walk<'_>, name: &str) {
+/// Notes that the body of the class around has a value for a name behind a statement: the statement itself does not know it yet.
+fn bound_in_class(walk: &mut Walk<'_>, name: &str, statement: Node<'_>) {
     let class = walk.scope.owner.filter(|_| walk.owner_kind() == Some(Sort::Class));
     if let Some(class) = class.filter(|_| walk.spend(name.len())) {
-        walk.notes.in_class.insert((class, name.into()));
+        walk.notes.in_class.entry((class, name.into())).or_insert(offset(statement.end_byte()));
     }
 }
 
-/// The receiver of a call that stands in the body of a class itself, where the names of the class come before those of the
-/// file: functions, decorators and comprehensions within it do not see them in that way.
-fn of_class_body(walk: &Walk<'_>, name: &str, receiver: Receiver) -> Receiver {
+/// Whether a node stands in the body of a class itself. Decorators, the default values of parameters and that which a comprehension
+/// goes through first are evaluated there; other parts of functions and comprehensions are not.
+fn is_in_class_body(walk: &Walk<'_>, node: Node<'_>) -> bool {
+    let (mut of_parameter, mut of_clause) = (false, false);
+    for above in walk.above.iter().rev() {
+        match Kind::of(above.kind) {
+            Some(Kind::Class) => return true,
+            Some(Kind::Parameters | Kind::LambdaParameters) => of_parameter = true,
+            Some(Kind::ForIn) => of_clause = is_in_first_clause(walk, node, above.id),
+            Some(Kind::Function | Kind::Lambda) if std::mem::take(&mut of_parameter) => {}
+            Some(
+                Kind::Generator
+                | Kind::ListComprehension
+                | Kind::SetComprehension
+                | Kind::DictionaryComprehension,
+            ) if std::mem::take(&mut of_clause) => {}
+            Some(
+                Kind::Function
+                | Kind::Lambda
+                | Kind::Generator
+                | Kind::ListComprehension
+                | Kind::SetComprehension
+                | Kind::DictionaryComprehension,
+            ) => return false,
+            _ => {}
+        }
+    }
+    false
+}
+
+/// Whether a clause of a comprehension, by its node above another one, is the first of them.
+fn is_in_first_clause(walk: &Walk<'_>, node: Node<'_>, clause: usize) -> bool {
+    let mut around = Some(node);
+    while let Some(at) = around.filter(|at| at.id() != clause) {
+        around = at.parent();
+    }
+    let before = around.and_then(|clause| clause.prev_named_sibling());
+    before.is_some_and(|before| Kind::at(walk, before) != Some(Kind::ForIn))
+}
+
+/// The receiver of a call that stands in the body of a class itself, where the names of the class come before those of the file.
+fn of_class_body(walk: &Walk<'_>, node: Node<'_>, name: &str, receiver: Receiver) -> Receiver {
     let first = match &receiver {
         Receiver::None => name,
         Receiver::Path(path) => path.split('.').next().unwrap_or_default(),
         _ => return receiver,
     };
-    let is_scope = |kind: &Kind| {
-        matches!(
-            kind,
-            Kind::Class
-                | Kind::Function
-                | Kind::Lambda
-                | Kind::Decorator
-                | Kind::Generator
-                | Kind::ListComprehension
-                | Kind::SetComprehension
-                | Kind::DictionaryComprehension
-        )
-    };
-    let mut around = walk.above.iter().rev().filter_map(|above| Kind::of(above.kind));
-    if around.find(is_scope) != Some(Kind::Class) {
-        return receiver;
-    }
     let owner = walk.scope.owner.map(|owner| (owner, &walk.facts.symbols[owner as usize]));
     let class = owner.and_then(|(at, it)| if it.kind == Sort::Class { Some(at) } else { it.parent });
-    let is_own = class.is_some_and(|class| walk.notes.in_class.contains(&(class, first.into())));
+    let Some(class) = class else { return receiver };
+    let known = walk.notes.in_class.get(&(class, first.into()));
+    let is_own = known.is_some_and(|from| *from <= offset(node.start_byte()));
+    if !is_own || !is_in_class_body(walk, node) {
+        return receiver;
+    }
+    // The call belongs to the class that is decorated, which has not come yet and has other names.
+    let decorated = walk.above.iter().rev().find(|above| Kind::of(above.kind) == Some(Kind::Decorated));
+    let path = &walk.facts.symbols[class as usize].path;
     match &receiver {
-        Receiver::None if is_own => Receiver::This,
-        Receiver::Path(path) if is_own => Receiver::Path(format!("this.{path}").into()),
-        _ => receiver,
+        Receiver::None if decorated.is_some() => Receiver::Within(path.clone()),
+        Receiver::Path(names) if decorated.is_some() => Receiver::Within(format!("{path}.{names}").into()),
+        Receiver::Path(names) => Receiver::Path(format!("this.{names}").into()),
+        _ => Receiver::This,
     }
 }
 
@@ -399,7 +434,7 @@ fn call(walk: &mut Walk<'_>, node: Node<'_>) {
         if matches!(&receiver, Receiver::Path(path) if **path == *"__all__") {
             modules::more_than_is_said(walk, node);
         }
-        let receiver = of_class_body(walk, &name, receiver);
+        let receiver = of_class_body(walk, node, &name, receiver);
         walk.call(node, &name, receiver, form);
     }
 }

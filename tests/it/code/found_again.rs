@@ -144,3 +144,47 @@ fn what_a_class_has_from_above_comes_before_what_is_further_out() {
         &["lib/main.rb:Main.a -> lib/base.rb:Base.go", "lib/main.rb:Main.b -> lib/main.rb:own"],
     );
 }
+
+#[test]
+fn a_name_that_a_class_of_python_binds_is_known_behind_the_statement() {
+    let main = "def helper(): pass\ndef two(): pass\ndef item(): pass\nclass Item: pass\n\
+                class K:\n helper = helper()\n a, two = two()\n item: Item = item()\n again = helper()\n";
+    assert_edges(
+        &graph_of(&[("a.py", main)]),
+        &[
+            "a.py:K.helper -> a.py:helper",
+            "a.py:K.a -> a.py:two",
+            "a.py:K.item -> a.py:item",
+            "a.py:K.again -> a.py:K.helper",
+        ],
+    );
+}
+
+#[test]
+fn decorators_and_default_values_see_the_names_of_the_class_around() {
+    let main = "def cached(f): pass\nclass K:\n @cached\n def cached(f): pass\n\
+                \x20@cached\n def bare(self): pass\n\
+                \x20@cached(1)\n def called(self): pass\n\
+                \x20def given(self, x=cached(1)): pass\n\
+                \x20late = lambda x=cached(1): x\n\
+                \x20def later(self, x=lambda: cached(1)): cached(2)\n\
+                \x20first = [x for x in cached(1)]\n\
+                \x20then = [y for x in z for y in cached(1)]\n\
+                \x20@cached\n class Inner: pass\n\
+                @cached\nclass L:\n def cached(f): pass\n";
+    assert_edges(
+        &graph_of(&[("a.py", main)]),
+        &[
+            "a.py:K.cached -> a.py:cached",
+            "a.py:K.bare -> a.py:K.cached",
+            "a.py:K.called -> a.py:K.cached",
+            "a.py:K.given -> a.py:K.cached",
+            "a.py:K.late -> a.py:K.cached",
+            "a.py:K.later -> a.py:cached",
+            "a.py:K.first -> a.py:K.cached",
+            "a.py:K.then -> a.py:cached",
+            "a.py:K.Inner -> a.py:K.cached",
+            "a.py:L -> a.py:cached",
+        ],
+    );
+}
