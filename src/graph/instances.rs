@@ -4,12 +4,27 @@ use super::Target;
 use super::interned_names::NameId;
 use super::outline::{Outline, Use};
 use super::resolve::{Resolver, Value};
-use provost_syntax::{ELSEWHERE, Given, HOLDS, Kind, TAKEN_OUT};
+use provost_syntax::{BOTH, ELSEWHERE, Given, HOLDS, Kind, TAKEN_OUT};
 
 /// The highest number of type aliases, each for the next, that are followed.
 const ALIASES_MAX: usize = 8;
 
 impl<'g> Resolver<'g> {
+    /// The target of a call of a member, on an instance of a class. Of a value of several classes at once, the first one counts that
+    /// has the member.
+    pub(super) fn of_classes(&mut self, one: &Use, written: &str) -> (Target, bool) {
+        let name = self.outline.word(one.name);
+        let (before, last) = written.rsplit_once(BOTH).map_or((None, written), |(a, b)| (Some(a), b));
+        for written in before.into_iter().flat_map(|it| it.split(BOTH)) {
+            let class = self.class(self.at, self.outline, Some(one.caller), written, 0);
+            if class.is_some_and(|class| self.member(class, name, 0).is_some()) {
+                return self.of_instance(one, written, class);
+            }
+        }
+        let class = self.class(self.at, self.outline, Some(one.caller), last, 0);
+        self.of_instance(one, last, class)
+    }
+
     /// What a call of a member leads to, on an instance of a class whose name is known; whether that is a guess. Where the code of a
     /// class is guessed for what an interface declares, the declaration is noted.
     pub(super) fn of_instance(&mut self, one: &Use, written: &str, class: Option<Value>) -> (Target, bool) {

@@ -174,11 +174,7 @@ impl<'g> Resolver<'g> {
                 let base = self.bases(self.at, of, 0).into_iter().next();
                 base.filter(|_| self.outline.rules().implied == Some(name))
             }),
-            CalleeKind::Instance(class) => {
-                let written = self.outline.word(class);
-                let class = self.class(self.at, self.outline, Some(one.caller), written, 0);
-                return self.of_instance(one, written, class);
-            }
+            CalleeKind::Instance(class) => return self.of_classes(one, self.outline.word(class)),
             CalleeKind::Given { class, guess } => {
                 let written = self.outline.word(class);
                 return match self.class(self.at, self.outline, Some(one.caller), written, 0) {

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use super::{Given, Kind, Reading};
+use super::{BOTH, Given, Kind, Reading};
 use provost_base::limits::{CLASSES_ABOVE_MAX, NAMESAKES_MAX, SCOPES_MAX};
 
 /// A place in a file from which a function or method is called.
@@ -151,12 +151,12 @@ impl Reading {
             Receiver::Within(path) => self.member_of(self.at_path(path).next()?, name),
             // The graph knows what other files say of it.
             Receiver::Instance(class) if Given::is_asked_for(class) => self.only_member(call.caller, name),
-            Receiver::Instance(class) => {
+            Receiver::Instance(class) => class.split(BOTH).find_map(|class| {
                 let mut names = class.split('.');
                 let first = self.in_scope(call.caller, names.next()?)?;
                 let class = names.try_fold(first, |of, name| self.member_of(self.value_of(of)?, name))?;
                 self.member_of(self.value_of(class)?, name)
-            }
+            }),
             Receiver::BuiltIn | Receiver::Several | Receiver::Local => None,
             Receiver::Other => self.only_member(call.caller, name),
         }

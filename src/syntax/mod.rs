@@ -43,7 +43,7 @@ pub use imports::{Export, Exported, Import, ImportForm, Imported, ImportedName};
 pub use knowledge::Knowledge;
 pub use lang::AROUND;
 pub use language::{Language, language_of};
-pub use notes::{ELSEWHERE, HOLDS, TAKEN_OUT};
+pub use notes::{BOTH, ELSEWHERE, HOLDS, TAKEN_OUT};
 pub use reading::{Reading, Unread, read};
 pub use signature::{NoSignature, Signature};
 pub use symbols::{Kind, Symbol};

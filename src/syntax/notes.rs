@@ -18,6 +18,9 @@ pub const HOLDS: char = '~';
 /// The mark between the names of a path for a value taken out of a container. No name is equal to it.
 pub const TAKEN_OUT: &str = "!!";
 
+/// The mark between the names of classes that a value is of, all at once; those that come first are asked first. No name contains it.
+pub const BOTH: &str = "&&";
+
 /// The notes of a walk. A dialect that has no use for one leaves it empty.
 #[derive(Default)]
 pub(super) struct Notes {

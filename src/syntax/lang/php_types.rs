@@ -5,6 +5,7 @@ use std::ops::Range;
 use tree_sitter::Node;
 
 use super::super::locals::Seen;
+use super::super::notes::BOTH;
 use super::super::reading::offset;
 use super::super::walk::Walk;
 use super::super::{Kind as Sort, Receiver};
@@ -132,8 +133,12 @@ fn one_of(walk: &Walk<'_>, value: Node<'_>, depth: usize) -> Seen {
                 if name == "$this" {
                     return of_own(walk, "self");
                 }
-                let known = walk.facts.locals.seen(&name, offset(value.start_byte()));
-                return known.filter(|seen| **seen != Seen::Unset).cloned().unwrap_or(Seen::Unknown);
+                return match walk.facts.locals.seen(&name, offset(value.start_byte())) {
+                    // Of several classes the one counts that was asked for last.
+                    Some(Seen::Of(class)) => Seen::Of(class.split(BOTH).next().unwrap_or(class).into()),
+                    None | Some(Seen::Unset) => Seen::Unknown,
+                    Some(seen) => seen.clone(),
+                };
             }
             Some(
                 Kind::Call
@@ -321,7 +326,9 @@ fn give(walk: &mut Walk<'_>, name: &str, at: Node<'_>, scope: Range<u32>, seen: 
 /// `if ($x instanceof A && …) { … }`: from there to the end of the branch, the name has that class.
 pub(super) fn narrowed(walk: &mut Walk<'_>, node: Node<'_>) {
     let [condition, body] = [Field::Condition, Field::Body].map(|field| walk.field(node, field as u8));
-    let (Some(condition), Some(body), Some(_)) = (condition, body, function_around(walk)) else { return };
+    let (Some(condition), Some(body), Some(function)) = (condition, body, function_around(walk)) else {
+        return;
+    };
     let mut waiting = vec![condition];
     for _ in 0..NESTED_MAX {
         let Some(it) = waiting.pop() else { return };
@@ -331,12 +338,17 @@ pub(super) fn narrowed(walk: &mut Walk<'_>, node: Node<'_>) {
             (Some(Kind::Parenthesized), ..) => waiting.extend(it.named_child(0)),
             (Some(Kind::Binary), Some(left), Some(right)) => {
                 match operator.map(|it| walk.text(it).to_ascii_lowercase()).as_deref() {
-                    Some("&&" | "and") => waiting.extend([left, right]),
+                    // The left one comes first, so that what is asked behind it adds to it.
+                    Some("&&" | "and") => waiting.extend([right, left]),
                     Some("instanceof") if Kind::at(walk, left) == Some(Kind::Variable) => {
                         let name = walk.text(left);
                         let scope = offset(it.end_byte())..offset(body.end_byte());
-                        let seen = of_type(walk, right);
-                        if name != "$this" && matches!(seen, Seen::Of(_)) {
+                        if let Seen::Of(class) = of_type(walk, right)
+                            && name != "$this"
+                        {
+                            let seen = also_of(walk, &name, it, class);
+                            // The function has the name, too, so that it is known there what else it is given.
+                            walk.local(&name, function.clone(), Seen::Unset, false);
                             walk.local(&name, scope, seen, false);
                         }
                     }
@@ -345,6 +357,16 @@ pub(super) fn narrowed(walk: &mut Walk<'_>, node: Node<'_>) {
             }
             _ => {}
         }
+    }
+}
+
+/// What is known of a name that is also of a class: it keeps the members of the class that it is of by what is written.
+fn also_of(walk: &Walk<'_>, name: &str, at: Node<'_>, class: Box<str>) -> Seen {
+    match walk.facts.locals.seen(name, offset(at.start_byte())) {
+        Some(Seen::Of(known)) if known.matches(BOTH).count() < NESTED_MAX => {
+            Seen::Of(format!("{class}{BOTH}{known}").into())
+        }
+        _ => Seen::Of(class),
     }
 }
 

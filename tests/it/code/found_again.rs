@@ -188,3 +188,26 @@ fn decorators_and_default_values_see_the_names_of_the_class_around() {
         ],
     );
 }
+
+#[test]
+fn what_is_asked_for_a_further_class_in_php_keeps_the_members_of_its_own() {
+    let main = "<?php\nclass Foo { function own() {} }\nclass Bar extends Foo { function only() {} }\n\
+                class Able { function able() {} }\n\
+                function outside(Foo $s) { if ($s instanceof \\Countable) { $s->own(); } }\n\
+                function below(Foo $s) { if ($s instanceof Bar) { $s->only(); } }\n\
+                function both(Foo $s) { if ($s instanceof Able && $s instanceof Bar) { $s->only(); $s->able(); $s->own(); } }\n\
+                function neither(Foo $s) { if ($s instanceof Bar) { $s->none(); } }\n\
+                function given(Foo $s) { if ($s instanceof Bar) { $t = $s; $t->only(); } }\n";
+    assert_edges(
+        &graph_of(&[("a.php", main)]),
+        &[
+            "a.php:outside -> a.php:Foo.own",
+            "a.php:below -> a.php:Bar.only",
+            "a.php:both -> a.php:Bar.only",
+            "a.php:both -> a.php:Able.able",
+            "a.php:both -> a.php:Foo.own",
+            "a.php:neither -> ?:none",
+            "a.php:given -> a.php:Bar.only",
+        ],
+    );
+}
