@@ -137,6 +137,15 @@ impl Locals {
         }
     }
 
+    /// Takes in that a name is given a value at a place, for all parts of a scope around the place in which more is known of the name.
+    pub(super) fn assign_within(&mut self, scope: &Range<u32>, name: &str, at: u32, seen: &Seen) {
+        let is_part = |it: &Range<u32>| it.contains(&at) && scope.start <= it.start && it != scope;
+        let parts: Vec<u32> = self.named(name).filter(|it| is_part(&self.all[*it as usize].scope)).collect();
+        for part in parts {
+            self.all[part as usize].known.more(seen.clone(), false);
+        }
+    }
+
     /// Takes in that a function assigns to a name from outside of it.
     pub(super) fn assigns_outside(&mut self, name: &str, scope: Range<u32>) {
         self.outside.entry(name.into()).or_default().push(scope);

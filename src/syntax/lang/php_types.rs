@@ -316,11 +316,10 @@ pub(super) fn assigned(walk: &mut Walk<'_>, node: Node<'_>) {
     }
 }
 
-/// Gives a name a value, also where a condition has said what the name is.
+/// Gives a name a value, also where conditions have said what the name is.
 fn give(walk: &mut Walk<'_>, name: &str, at: Node<'_>, scope: Range<u32>, seen: Seen) {
-    walk.local(name, scope, seen.clone(), false);
-    let owner = walk.scope.owner;
-    walk.facts.locals.assign(name, offset(at.start_byte()), owner, seen);
+    walk.local(name, scope.clone(), seen.clone(), false);
+    walk.facts.locals.assign_within(&scope, name, offset(at.start_byte()), &seen);
 }
 
 /// `if ($x instanceof A && …) { … }`: from there to the end of the branch, the name has that class.

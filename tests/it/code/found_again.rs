@@ -1,6 +1,8 @@
 //! Calls whose target was the wrong one of several: members from above, names that a class binds, names that get another value.
 
-use crate::support::graphs::{assert_edges, graph_of};
+use provost::graph::FoundBy;
+
+use crate::support::graphs::{assert_edges, graph_of, symbol};
 
 #[test]
 fn a_class_above_in_another_file_comes_before_one_in_this_file() {
@@ -210,4 +212,25 @@ fn what_is_asked_for_a_further_class_in_php_keeps_the_members_of_its_own() {
             "a.php:given -> a.php:Bar.only",
         ],
     );
+}
+
+/// Asserts that a call is there, and that it is no more than a guess.
+fn assert_guess(text: &str, caller: &str, callee: &str) {
+    let graph = graph_of(&[("a.php", text)]);
+    let found = graph.callees_found(&symbol(caller));
+    assert!(found.iter().any(|(it, by)| it.to_string() == callee && *by == FoundBy::Guess), "{found:?}");
+}
+
+#[test]
+fn the_first_value_that_a_branch_of_php_gives_to_a_name_counts() {
+    let main = "<?php\nclass Square { function only() {} }\nclass Circle { function own() {} }\n\
+                function set() { global $s; if ($s instanceof Square) { $s = make(); $s->only(); } }\n\
+                function each() { global $s; if ($s instanceof Square) { foreach (a() as $s) { $s->only(); } } }\n\
+                function outer($s) { if ($s instanceof Circle) { if ($s instanceof Square) { $s = make(); } $s->own(); } }\n\
+                function kept() { global $s; if ($s instanceof Square) { $s->only(); } }\n";
+    assert_guess(main, "a.php:set", "a.php:Square.only");
+    assert_guess(main, "a.php:each", "a.php:Square.only");
+    assert_guess(main, "a.php:outer", "a.php:Circle.own");
+    let kept = graph_of(&[("a.php", main)]).callees_found(&symbol("a.php:kept"));
+    assert_eq!(kept, [(symbol("a.php:Square.only"), FoundBy::Rules)]);
 }
