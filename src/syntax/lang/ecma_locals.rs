@@ -219,10 +219,12 @@ fn member_of(whole: &Seen, name: &str) -> Option<Seen> {
 pub(super) fn filled(walk: &mut Walk<'_>, node: Node<'_>) {
     let parts = [Field::Left, Field::Right].map(|field| walk.field(node, field as u8));
     let operator = walk.field(node, Field::Operator as u8);
-    if let ([Some(left), Some(right)], Some(operator)) = (parts, operator)
-        && matches!(&*walk.text(operator), "??=" | "||=" | "&&=")
-    {
+    let ([Some(left), Some(right)], Some(operator)) = (parts, operator) else { return };
+    if matches!(&*walk.text(operator), "??=" | "||=" | "&&=") {
         assigned(walk, left, right);
+    } else if Kind::at(walk, left) == Some(Kind::Identifier) {
+        // Numbers and texts are all that operators make.
+        assign(walk, left, Seen::BuiltIn);
     }
 }
 

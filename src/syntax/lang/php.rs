@@ -154,7 +154,7 @@ fn enter(walk: &mut Walk<'_>, node: Node<'_>, kind: u8) -> bool {
         Kind::Case => case(walk, node),
         Kind::Method | Kind::Function => function(walk, node, kind),
         Kind::AnonymousFunction | Kind::ArrowFunction => closure(walk, node),
-        Kind::Assignment | Kind::ReferenceAssignment => {
+        Kind::Assignment | Kind::ReferenceAssignment | Kind::AugmentedAssignment => {
             types::assigned(walk, node);
             return true;
         }

@@ -280,11 +280,16 @@ pub(super) fn parameters(walk: &mut Walk<'_>, function: Node<'_>) {
     }
 }
 
-/// `$x = …`, `$this->x = …`, `[$a, $b] = …`.
+/// `$x = …`, `$x ??= …`, `$this->x = …`, `[$a, $b] = …`.
 pub(super) fn assigned(walk: &mut Walk<'_>, node: Node<'_>) {
     let [left, right] = [Field::Left, Field::Right].map(|field| walk.field(node, field as u8));
     let Some(left) = left else { return };
-    let seen = right.map_or(Seen::Unknown, |right| of_value(walk, right));
+    let operator = walk.field(node, Field::Operator as u8).map(|it| walk.text(it));
+    let seen = match operator.as_deref() {
+        None | Some("??=") => right.map_or(Seen::Unknown, |right| of_value(walk, right)),
+        // Numbers, texts and lists are all that the other ones make.
+        Some(_) => Seen::BuiltIn,
+    };
     match Kind::at(walk, left) {
         Some(Kind::Variable) => {
             if let Some(scope) = function_around(walk) {

@@ -121,7 +121,10 @@ fn enter(walk: &mut Walk<'_>, node: Node<'_>, kind: u8) -> bool {
         Kind::Decorator => decorator(walk, node),
         Kind::Lambda if !walk.is_claimed(node) => walk.open_anonymous(),
         Kind::Assignment => assignment(walk, node),
-        Kind::AugmentedAssignment => modules::more_of_all(walk, node),
+        Kind::AugmentedAssignment => {
+            locals::changed(walk, node);
+            modules::more_of_all(walk, node);
+        }
         Kind::TypeAlias => type_alias(walk, node),
         Kind::Call => call(walk, node),
         Kind::Import | Kind::ImportFrom | Kind::FutureImport => return modules::import(walk, node, kind),

@@ -207,6 +207,23 @@ fn one_assigned(walk: &mut Walk<'_>, name: Node<'_>, scope: Range<u32>, seen: Se
     }
 }
 
+/// `s += …` makes a value of a type that the operator says, where it is not one of the language's own types.
+pub(super) fn changed(walk: &mut Walk<'_>, node: Node<'_>) {
+    let Some(left) = walk.field(node, Field::Left as u8) else { return };
+    let Some(path) = dotted(walk, left) else { return };
+    let is_field = own_field(&path).is_some();
+    let name = own_field(&path).map_or_else(|| path.clone(), |field| format!("this.{field}"));
+    let known = walk.facts.locals.seen(&name, offset(left.start_byte()));
+    if !matches!(known, Some(Seen::Of(_))) {
+        return;
+    }
+    match (function_around(walk), class_around(walk)) {
+        (_, Some(class)) if is_field => walk.local(&name, class, Seen::Unknown, false),
+        (Some(scope), _) if !is_field => one_assigned(walk, left, scope, Seen::Unknown, false),
+        _ => {}
+    }
+}
+
 /// `x` of `self.x`.
 pub(super) fn own_field(path: &str) -> Option<&str> {
     let field = path.strip_prefix("self.").or_else(|| path.strip_prefix("cls."))?;

@@ -234,3 +234,34 @@ fn the_first_value_that_a_branch_of_php_gives_to_a_name_counts() {
     let kept = graph_of(&[("a.php", main)]).callees_found(&symbol("a.php:kept"));
     assert_eq!(kept, [(symbol("a.php:Square.only"), FoundBy::Rules)]);
 }
+
+#[test]
+fn a_name_that_an_operator_changes_has_another_value() {
+    let php = "<?php\nclass A { function foo() {} }\nclass B { function foo() {} }\n\
+               function other(?A $a) { $a ??= new B; $a->foo(); }\n\
+               function made(?A $a) { $a ??= make(); $a->foo(); }\n\
+               function same(?A $a) { $a ??= new A; $a->foo(); }\n\
+               function text(A $a) { $a .= \"x\"; $a->foo(); }\n";
+    assert_edges(
+        &graph_of(&[("a.php", php)]),
+        &[
+            "a.php:other -> a.php:B",
+            "a.php:other -> ?:foo",
+            "a.php:made -> ?:make",
+            "a.php:made -> ?:foo",
+            "a.php:same -> a.php:A",
+            "a.php:same -> a.php:A.foo",
+            "a.php:text -> ?:foo",
+        ],
+    );
+    let script = "class A { foo() {} }\nclass B { foo() {} }\n\
+                  function f() { let a = new A(); a += 1; a.foo(); }\n";
+    assert_edges(&graph_of(&[("a.js", script)]), &["a.js:f -> a.js:A", "a.js:f -> ?:foo"]);
+    let python = "class A:\n def foo(self): pass\nclass B:\n def foo(self): pass\n\
+                  def f(a: A):\n a |= 1\n a.foo()\n\
+                  class C:\n def __init__(self): self.a = A()\n def g(self):\n  self.a += 1\n  self.a.foo()\n";
+    assert_edges(
+        &graph_of(&[("a.py", python)]),
+        &["a.py:f -> ?:foo", "a.py:C.__init__ -> a.py:A", "a.py:C.g -> ?:foo"],
+    );
+}
