@@ -554,6 +554,9 @@ pub const SETTINGS_ROWS_MAX: usize = 1_000;
 /// Symbols that are offered to a caller whose symbol does not exist.
 pub const GRAPH_CANDIDATES_MAX: usize = 20;
 
+/// Files that were not read whole and are named in one answer; the answer says how many there are.
+pub const GRAPH_NOT_WHOLE_MAX: usize = 5_000;
+
 /// Entries of folders that are examined to find source files; at a microsecond or two each.
 pub const INDEX_ENTRIES_MAX: u64 = 2_000_000;
 

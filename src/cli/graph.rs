@@ -7,6 +7,9 @@ use super::repo_context::wait_for;
 use super::{CliError, RepoContext, out};
 use provost_api::wire;
 
+/// The files that `provost graph status` names of those that were not read whole.
+const NOT_WHOLE_SHOWN: usize = 20;
+
 /// `provost graph`.
 #[derive(Subcommand, Debug)]
 pub(super) enum Graph {
@@ -119,5 +122,23 @@ fn status(here: &RepoContext) -> Result<u8, CliError> {
     rows.push(row("complete", if graph.complete { "yes" } else { "no" }.into()));
     rows.extend(graph.missing.iter().map(|why| row("missing", out::one_line(why, 400))));
     out::text_as_is(&out::table(&rows))?;
+    not_whole(&graph).into_iter().try_for_each(out::line)?;
     Ok(DONE)
+}
+
+/// Names the files that were not read whole, each with its reasons; of many, the first, and how many more there are.
+fn not_whole(graph: &wire::Graph) -> Vec<String> {
+    if graph.not_whole.is_empty() {
+        return Vec::new();
+    }
+    let mut lines = vec!["not read whole:".to_owned()];
+    let named = graph.not_whole.iter().take(NOT_WHOLE_SHOWN);
+    lines.extend(
+        named.map(|it| format!("  {}: {}", out::plain(&it.file), out::one_line(&it.why.join(", "), 200))),
+    );
+    let more = graph.broken.saturating_sub(NOT_WHOLE_SHOWN);
+    if more > 0 {
+        lines.push(format!("  and {more} more; --json names them"));
+    }
+    lines
 }

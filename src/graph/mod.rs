@@ -31,7 +31,7 @@ use modules::keys_of;
 pub use outline::Outline;
 use provost_base::RepoPath;
 use provost_base::limits::{GRAPH_BYTES_MAX, GRAPH_FILES_MAX};
-pub use queries::{LookupResult, Size};
+pub use queries::{LookupResult, NotWhole, Size};
 use resolve::{Resolved, Resolver};
 pub use scip::{Document, Index as ScipIndex, NoIndex, Occurrence, Unit, read as read_scip};
 pub use told::{Told, ToldCall};

@@ -8,7 +8,7 @@ use super::interned_names::{InternedNames, NameId, Writer};
 use super::lang::{Rules, rules};
 use provost_syntax::{
     AROUND, Call, Callee, ELSEWHERE, Export, Exported, Form, Given, Import, Imported, Kind, Language,
-    Reading, Receiver, Symbol, Unread,
+    Reading, Receiver, Symbol, Trouble, Unread,
 };
 
 /// The part of a file that matters for calls from and to other files. Made from a [`Reading`], without the
@@ -32,6 +32,8 @@ pub struct Outline {
     shown_words: usize,
     pub(super) uses: Box<[Use]>,
     pub(super) unread: Gap,
+    /// Why it was not read whole, in a few words for each reason.
+    pub(super) reasons: Box<[&'static str]>,
 }
 
 /// The parts of a file that may be missing.
@@ -154,12 +156,20 @@ impl Outline {
             uses,
             words: maker.words.done(),
             unread,
+            reasons: reading
+                .trouble
+                .iter()
+                .map(Trouble::reason)
+                .collect::<BTreeSet<_>>()
+                .into_iter()
+                .collect(),
         }
     }
 
-    /// Of a file that was not read, though it is one of source.
-    pub fn unread(nothing: &Reading) -> Self {
-        Self { unread: Gap::Anything, ..Self::of(nothing) }
+    /// Of a file of source that was not read, since it is too long. A reading of nothing says the language.
+    pub fn too_long(nothing: &Reading) -> Self {
+        let reasons = [Trouble::TooLarge { bytes: 0 }.reason()].into();
+        Self { unread: Gap::Anything, reasons, ..Self::of(nothing) }
     }
 
     pub(super) fn word(&self, word: NameId) -> &str {
@@ -304,6 +314,7 @@ impl Outline {
             + size_of_val(&*self.exports)
             + size_of_val(&*self.given)
             + size_of_val(&*self.uses)
+            + size_of_val(&*self.reasons)
             + match &self.unread {
                 Gap::Beside(lost) => size_of_val(&**lost),
                 Gap::Nothing | Gap::Anything => 0,

@@ -23,6 +23,15 @@ pub struct Size {
     pub bytes: usize,
 }
 
+/// A file that was not read whole.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct NotWhole {
+    /// The file.
+    pub file: RepoPath,
+    /// The reasons, in a few words each.
+    pub why: Box<[&'static str]>,
+}
+
 /// The answer to a request for a symbol by name.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum LookupResult {
@@ -65,6 +74,15 @@ impl Graph {
         let gaps: Vec<&RepoPath> =
             unread.filter(|(number, file)| is_gap(*number, file)).map(|(_, file)| &file.path).collect();
         (gaps.len(), gaps.into_iter().min().cloned())
+    }
+
+    /// The files that were not read whole, in order, with the reasons for each. Those that a program has written are none of them.
+    pub fn not_whole(&self) -> Vec<NotWhole> {
+        let files = self.files.unread.iter().filter_map(|number| self.files.get(*number));
+        let not_whole = |file: &File| NotWhole { file: file.path.clone(), why: file.outline.reasons.clone() };
+        let mut found: Vec<NotWhole> = files.map(not_whole).collect();
+        found.sort();
+        found
     }
 
     /// Whether it has this file.

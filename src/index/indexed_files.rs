@@ -157,7 +157,7 @@ impl Index {
                     path,
                     ticket,
                     Some(stamp),
-                    Some(Found { outline: Arc::new(Outline::unread(&reading)), reading: Weak::new() }),
+                    Some(Found { outline: Arc::new(Outline::too_long(&reading)), reading: Weak::new() }),
                 )
             }
             Ok(Content::Nothing) | Err(_) => self.put(path, ticket, None, None),

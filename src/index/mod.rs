@@ -30,7 +30,7 @@ use indexed_files::{Found, IndexedFiles, Put};
 use keeper::Keeper;
 use provost_base::limits::{GRAPH_SETTLE_MAX, INDEX_NEWS_MAX};
 use provost_base::{RepoPath, SymbolPath};
-use provost_graph::{FoundBy, Graph, LookupResult, Size};
+use provost_graph::{FoundBy, Graph, LookupResult, NotWhole, Size};
 use provost_syntax::{Cache, Reading};
 use provost_system::folder_watch::FolderWatcher;
 use watch::Bell;
@@ -211,6 +211,11 @@ impl Index {
     /// Returns the answer of [`Graph::gaps`].
     pub fn gaps(&self, of: &BTreeSet<RepoPath>, names: &BTreeSet<&str>) -> (usize, Option<RepoPath>) {
         self.ask(|graph| graph.gaps(of, names))
+    }
+
+    /// Returns the answer of [`Graph::not_whole`].
+    pub fn not_whole(&self) -> Vec<NotWhole> {
+        self.ask(Graph::not_whole)
     }
 
     /// Checks whether files are still being read.

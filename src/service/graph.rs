@@ -8,7 +8,7 @@ use super::Provost;
 use super::code::{Base, Source};
 use provost_base::limits::{CALLERS_MAX, GRAPH_CANDIDATES_MAX};
 use provost_base::{RepoPath, SymbolPath};
-use provost_graph::{FoundBy, LookupResult};
+use provost_graph::{FoundBy, LookupResult, NotWhole};
 use provost_index::{Index, State};
 use provost_syntax::{Edge, Reading, Target, language_of};
 
@@ -168,10 +168,14 @@ impl Provost {
         ends.filter(|it| it.0.file() != whole.file()).map(|(it, by)| (whole.clone(), it, by)).collect()
     }
 
-    /// Returns how much of the repository has been read.
-    pub async fn graph_state(&self) -> Result<State, GraphError> {
+    /// Returns how much of the repository has been read, and the files that were not read whole.
+    ///
+    /// # Errors
+    /// [`GraphError::Ending`].
+    pub async fn graph_state(&self) -> Result<(State, Vec<NotWhole>), GraphError> {
         let index = self.index().clone();
-        tokio::task::spawn_blocking(move || index.state()).await.map_err(|_| GraphError::Ending)
+        let asked = tokio::task::spawn_blocking(move || (index.state(), index.not_whole()));
+        asked.await.map_err(|_| GraphError::Ending)
     }
 }
 

@@ -70,6 +70,7 @@ pub use merge::{
 };
 pub use picture::{Shown, Thumb};
 pub use posts::{Letters, StoredPost};
+pub use provost_graph::NotWhole;
 pub use provost_index::State as GraphState;
 pub use provost_jail::{Chunk, Reader, Stream, Transcript, Used};
 pub use provost_workspace::work_trees::Listed as ListedWorkTree;

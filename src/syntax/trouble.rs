@@ -44,6 +44,22 @@ pub enum Trouble {
     },
 }
 
+impl Trouble {
+    /// The reason in a few words, without positions, which move with each edit.
+    pub fn reason(&self) -> &'static str {
+        match self {
+            Self::TooLarge { .. } => "too long",
+            Self::Generated => "generated",
+            Self::TooHard => "time limit",
+            Self::TooSlow => "stopped by its reader",
+            Self::TooDeep { .. } => "deep nesting",
+            Self::TooMany { .. } => "too many symbols, calls or imports",
+            Self::ParseErrors { .. } => "does not parse",
+            Self::NotUtf8 { .. } => "not UTF-8",
+        }
+    }
+}
+
 /// How long a reader is prepared to wait, in addition to the limits for all readers.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct ParseDeadline<'a> {

@@ -43,6 +43,8 @@ pub struct Graph {
     pub edges: usize,
     /// The number of files that could not be read whole.
     pub broken: usize,
+    /// The files that could not be read whole, in order; the first 5,000 of them.
+    pub not_whole: Vec<NotWhole>,
     /// The approximate memory that the graph takes, in bytes.
     pub bytes: usize,
     /// Whether all files have been read.
@@ -55,6 +57,16 @@ pub struct Graph {
     pub took_ms: Option<u64>,
     /// The `.scip` indexes that are used.
     pub scip: Option<Scip>,
+}
+
+/// A file that could not be read whole.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct NotWhole {
+    /// The file.
+    pub file: String,
+    /// The reasons, in a few words each, such as `too long`, `time limit`, `deep nesting`, `does not parse` or `not UTF-8`.
+    pub why: Vec<String>,
 }
 
 /// An index that another program has made.

@@ -8,8 +8,8 @@ use provost_service::CallDirection;
 
 impl Handles<endpoints::Graph> for Own {
     async fn handle(&self, _call: &Call, (): ()) -> Answered<wire::Graph> {
-        let state = self.0.provost.graph_state().await.map_err(map::graph::fault)?;
-        Ok(map::graph::state(state))
+        let (state, not_whole) = self.0.provost.graph_state().await.map_err(map::graph::fault)?;
+        Ok(map::graph::state(state, &not_whole))
     }
 }
 

@@ -5,8 +5,9 @@ use hyper::StatusCode;
 use super::OwnError;
 use provost_api::wire;
 use provost_base::SymbolPath;
+use provost_base::limits::GRAPH_NOT_WHOLE_MAX;
 use provost_domain::Refusal;
-use provost_service::{Calls, GraphError, GraphState};
+use provost_service::{Calls, GraphError, GraphState, NotWhole};
 
 /// Writes symbols as `file:Path`.
 fn names(symbols: &[SymbolPath]) -> Vec<String> {
@@ -25,7 +26,7 @@ pub(in super::super) fn calls(it: &Calls) -> wire::Calls {
     }
 }
 
-pub(in super::super) fn state(it: GraphState) -> wire::Graph {
+pub(in super::super) fn state(it: GraphState, not_whole: &[NotWhole]) -> wire::Graph {
     let scip = it.scip.map(|it| wire::Scip {
         tool: it.tool,
         files: it.files,
@@ -42,8 +43,13 @@ pub(in super::super) fn state(it: GraphState) -> wire::Graph {
         missing: it.missing,
         watching: it.watching,
         took_ms: it.took_ms,
+        not_whole: not_whole.iter().take(GRAPH_NOT_WHOLE_MAX).map(unread).collect(),
         scip,
     }
+}
+
+fn unread(it: &NotWhole) -> wire::NotWhole {
+    wire::NotWhole { file: it.file.to_string(), why: it.why.iter().map(ToString::to_string).collect() }
 }
 
 pub(in super::super) fn fault(error: GraphError) -> OwnError {
