@@ -32,7 +32,8 @@ pub(super) enum Graph {
 /// A symbol.
 #[derive(Args, Debug)]
 pub(super) struct Symbol {
-    /// `file:Symbol`, the file relative to the repository's root; or a name that only one file defines
+    /// `file:Symbol`, the file relative to the repository's root; or a name that only one symbol has, also as languages write it:
+    /// `Store::total`, `Store#total`
     symbol: String,
 }
 
@@ -82,6 +83,11 @@ fn tell(here: &RepoContext, calls: &wire::Calls, none: &str) -> Result<u8, CliEr
             _ => "",
         };
         out::line(format!("{}{mark}", out::plain(symbol)))?;
+    }
+    if calls.of.len() > 1 {
+        let all: Vec<_> = calls.of.iter().map(|it| out::plain(it)).collect();
+        let all = all.join(", ");
+        out::note(format!("note: the name stands for several symbols; for one of them, write {all}"));
     }
     if calls.symbols.is_empty() {
         out::note(none);

@@ -258,29 +258,6 @@ impl Outline {
         inside.position(is_it).map(|at| number(from + at))
     }
 
-    /// What a name stands for when people use it: a whole path, else the end of one, where code goes before
-    /// declarations, else a name under which it is exported.
-    pub(super) fn called(&self, name: &str) -> Vec<u32> {
-        if let Some(node) = self.node(name) {
-            return vec![node];
-        }
-        let end = format!(".{name}");
-        let is_it = |node: &&u32| self.path(**node).ends_with(&end);
-        let all: Vec<u32> = (0..number(self.nodes.len())).collect();
-        let mut found: Vec<u32> = all.iter().filter(is_it).copied().collect();
-        if found.iter().any(|node| !self.nodes[*node as usize].declared) {
-            found.retain(|node| !self.nodes[*node as usize].declared);
-        }
-        if found.is_empty() {
-            let offers = self.exports.iter().filter(|offer| self.word(offer.name) == name);
-            found.extend(offers.filter_map(|offer| match offer.what {
-                Offered::Local(local) => self.node(self.word(local)),
-                Offered::Passed { .. } => None,
-            }));
-        }
-        found
-    }
-
     /// Whether calls of what has one of these names may be missing.
     pub(super) fn may_lack(&self, names: &BTreeSet<&str>) -> bool {
         match &self.unread {
@@ -340,7 +317,7 @@ struct Maker<'a> {
     modules: Vec<u32>,
 }
 
-fn number(at: usize) -> u32 {
+pub(super) fn number(at: usize) -> u32 {
     u32::try_from(at).unwrap_or(u32::MAX)
 }
 

@@ -3,10 +3,10 @@
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::outline::Gap;
+use super::outline::{Gap, Offered, Outline, number};
 use super::{Edge, File, FoundBy, Graph, Target};
 use provost_base::limits::{CALLERS_MAX, GRAPH_CANDIDATES_MAX};
-use provost_base::{RepoPath, SymbolPath};
+use provost_base::{RepoPath, SymbolPath, symbol_as_path};
 
 /// The size of the graph.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -234,23 +234,33 @@ impl Graph {
         if of.symbol().is_empty() {
             return LookupResult::Found(vec![of.clone()]);
         }
-        let found: Vec<SymbolPath> =
-            file.outline.called(of.symbol()).into_iter().filter_map(|node| name(file, node)).collect();
+        let found = file.outline.called_or_spelt(of.symbol());
+        let found: Vec<SymbolPath> = found.into_iter().filter_map(|node| name(file, node)).collect();
         if found.is_empty() && file.outline.unread == Gap::Anything {
             LookupResult::Unread
         } else if found.is_empty() {
-            LookupResult::NoSuchSymbol(self.alike(file, of.symbol()))
+            let plain = symbol_as_path(of.symbol());
+            LookupResult::NoSuchSymbol(self.alike(file, plain.as_deref().unwrap_or(of.symbol())))
         } else {
             LookupResult::Found(found)
         }
     }
 
-    /// Symbols of this name, in any file.
+    /// Symbols of this name, in any file, as people write it. One more than [`GRAPH_CANDIDATES_MAX`] at most, which shows that there are
+    /// more.
     pub fn named(&self, asked: &str) -> Vec<SymbolPath> {
+        let found = self.named_so(asked);
+        match symbol_as_path(asked).filter(|_| found.is_empty()) {
+            Some(plain) => self.named_so(&plain),
+            None => found,
+        }
+    }
+
+    fn named_so(&self, asked: &str) -> Vec<SymbolPath> {
         let files = self.files.by_path.values().filter_map(|number| self.files.get(*number));
         let found =
             files.flat_map(|file| file.outline.called(asked).into_iter().filter_map(|node| name(file, node)));
-        found.take(GRAPH_CANDIDATES_MAX).collect()
+        found.take(GRAPH_CANDIDATES_MAX + 1).collect()
     }
 
     /// Every edge, as text. For tests and for those who compare.
@@ -296,7 +306,7 @@ impl Graph {
             let all = 0..u32::try_from(file.outline.nodes.len()).unwrap_or(u32::MAX);
             return (BTreeSet::new(), all.collect());
         }
-        let found: BTreeSet<u32> = file.outline.called(asked).into_iter().collect();
+        let found: BTreeSet<u32> = file.outline.called_or_spelt(asked).into_iter().collect();
         let inside = found.iter().flat_map(|node| file.outline.inside(*node)).collect();
         (found, inside)
     }
@@ -308,6 +318,40 @@ impl Graph {
                 SymbolPath::parse(&format!("{UNKNOWN}:{}", from.outline.word(word))).ok()
             }
         }
+    }
+}
+
+impl Outline {
+    /// What a name stands for when people use it, also in the spelling of a language: `Store::get`, `Store#get`.
+    fn called_or_spelt(&self, name: &str) -> Vec<u32> {
+        let found = self.called(name);
+        match symbol_as_path(name).filter(|_| found.is_empty()) {
+            Some(plain) => self.called(&plain),
+            None => found,
+        }
+    }
+
+    /// What a name stands for when people use it: a whole path, else the end of one, where code goes before
+    /// declarations, else a name under which it is exported.
+    fn called(&self, name: &str) -> Vec<u32> {
+        if let Some(node) = self.node(name) {
+            return vec![node];
+        }
+        let end = format!(".{name}");
+        let is_it = |node: &&u32| self.path(**node).ends_with(&end);
+        let all: Vec<u32> = (0..number(self.nodes.len())).collect();
+        let mut found: Vec<u32> = all.iter().filter(is_it).copied().collect();
+        if found.iter().any(|node| !self.nodes[*node as usize].declared) {
+            found.retain(|node| !self.nodes[*node as usize].declared);
+        }
+        if found.is_empty() {
+            let offers = self.exports.iter().filter(|offer| self.word(offer.name) == name);
+            found.extend(offers.filter_map(|offer| match offer.what {
+                Offered::Local(local) => self.node(self.word(local)),
+                Offered::Passed { .. } => None,
+            }));
+        }
+        found
     }
 }
 

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use super::Provost;
 use super::code::{Base, Source};
-use provost_base::limits::{CALLERS_MAX, GRAPH_CANDIDATES_MAX};
-use provost_base::{RepoPath, SymbolPath};
+use provost_base::limits::CALLERS_MAX;
+use provost_base::{RepoPath, SymbolPath, names_no_file};
 use provost_graph::{FoundBy, LookupResult, NotWhole};
 use provost_index::{Index, State};
 use provost_syntax::{Edge, Reading, Target, language_of};
@@ -35,7 +35,7 @@ pub enum GraphError {
     NoSuchSymbol(Vec<SymbolPath>),
     /// The file of this symbol was not read to its end, so what it defines is not known.
     Unread(SymbolPath),
-    /// Several files have a symbol of this name.
+    /// Several symbols have this name; one more than [`GRAPH_CANDIDATES_MAX`](provost_base::limits::GRAPH_CANDIDATES_MAX) if there are more.
     Several(Vec<SymbolPath>),
     /// The daemon is shutting down.
     Ending,
@@ -210,12 +210,12 @@ fn calls(index: &Index, symbol: &str, way: CallDirection) -> Result<Calls, Graph
 }
 
 fn meant(index: &Index, symbol: &str) -> Result<Vec<SymbolPath>, GraphError> {
-    if !symbol.contains(':') {
+    if names_no_file(symbol) {
         let found = index.named(symbol);
         return match found.len() {
             0 => Err(GraphError::NoSuchSymbol(Vec::new())),
             1 => Ok(found),
-            _ => Err(GraphError::Several(found.into_iter().take(GRAPH_CANDIDATES_MAX).collect())),
+            _ => Err(GraphError::Several(found)),
         };
     }
     let symbol =

@@ -10,7 +10,7 @@ use super::commits::Commits;
 use super::graph::cut;
 use super::guard::tree_of;
 use provost_base::limits::{CALLERS_MAX, LOCK_TTL_S};
-use provost_base::{AgentId, Fence, RepoPath, SymbolPath, Ticket, Timestamp, Ttl};
+use provost_base::{AgentId, Fence, RepoPath, SymbolPath, Ticket, Timestamp, Ttl, symbol_as_path};
 use provost_domain::command::{
     AcquireLock, Apart, HasLeft, Leave, LeaveQueue, LockReleased, Locked, ReleaseLock, SymbolFacts,
     SymbolPresence, Warning,
@@ -281,7 +281,7 @@ pub(super) fn known_as(reading: &Reading, name: &str) -> (SymbolPresence, Vec<Bo
     paths.sort_unstable();
     paths.dedup();
     let [path] = paths[..] else {
-        if let Some(plain) = as_a_path(name).filter(|_| paths.is_empty()) {
+        if let Some(plain) = symbol_as_path(name).filter(|_| paths.is_empty()) {
             let (known, mut names) = known_as(reading, &plain);
             if !matches!(known, SymbolPresence::Missing) {
                 names.insert(0, plain.into());
@@ -308,23 +308,13 @@ pub(super) fn known_as(reading: &Reading, name: &str) -> (SymbolPresence, Vec<Bo
 
 /// Returns why a symbol that was not found may be in the file all the same; `None` if it is not.
 fn unread_why(reading: &Reading, symbol: &str) -> Option<&'static str> {
-    let plain = as_a_path(symbol);
+    let plain = symbol_as_path(symbol);
     let name = plain.as_deref().unwrap_or(symbol).rsplit('.').next().unwrap_or_default();
     match reading.unread() {
         Unread::Nothing => None,
         Unread::Beside(names) => names.contains(name).then_some(IN_PART),
         Unread::Anything => Some(NOT_TO_THE_END),
     }
-}
-
-/// Rewrites a name as languages write it, `Store::get`, `(*Store).Get`, `Store#get`, `get()`, `get(by:at:)` or
-/// `square!`, in the form that symbols have here; `None` if it has that form already.
-fn as_a_path(name: &str) -> Option<String> {
-    let labelled = name.strip_suffix(":)").and_then(|it| it.split_once('(')).map(|(bare, _)| bare);
-    let bare = labelled.or_else(|| name.strip_suffix("()")).unwrap_or(name);
-    let bare = bare.strip_suffix('!').unwrap_or(bare);
-    let plain = bare.replace("::", ".").replace('#', ".").replace("(*", "").replace(").", ".");
-    (plain != name && !plain.is_empty()).then_some(plain)
 }
 
 /// Checks whether an event says that a lock or a place in a queue has ended in a file.

@@ -1,11 +1,56 @@
 //! Symbols as people name them, and files that were not read whole, by name.
 
-use crate::support::graphs::graph_of;
+use provost::base::{names_no_file, symbol_as_path};
+use provost::graph::LookupResult;
+
+use crate::support::graphs::{graph_of, symbol, texts};
 
 const STORE: (&str, &str) = (
     "src/store.rs",
     "pub struct Store;\nimpl Store { pub fn total(&self) {} }\nimpl From<io::Error> for Store { fn from(_: io::Error) -> Self { Store } }\n",
 );
+
+#[test]
+fn the_graph_knows_the_spellings_of_a_symbol_that_a_lock_takes() {
+    let shop = "module Shop\n  class Store\n    def total; end\n  end\nend\n";
+    let graph = graph_of(&[STORE, ("lib/shop.rb", shop)]);
+    let found = |asked: &str| match graph.asked(&symbol(asked)) {
+        LookupResult::Found(found) => texts(&found),
+        none => panic!("{asked}: {none:?}"),
+    };
+    for asked in ["Store::total", "Store.total", "Store#total", "total()", "::total"] {
+        assert_eq!(found(&format!("src/store.rs:{asked}")), ["src/store.rs:Store.total"], "{asked}");
+    }
+    assert_eq!(
+        found("src/store.rs:Store::From<io::Error>::from"),
+        ["src/store.rs:Store.From<io::Error>.from"]
+    );
+    for asked in ["Shop::Store#total", "Store#total", "Store.total"] {
+        assert_eq!(found(&format!("lib/shop.rb:{asked}")), ["lib/shop.rb:Shop.Store.total"], "{asked}");
+    }
+    assert_eq!(texts(&graph.named("Shop::Store#total")), ["lib/shop.rb:Shop.Store.total"]);
+    assert_eq!(
+        texts(&graph.named("Store::total")),
+        ["lib/shop.rb:Shop.Store.total", "src/store.rs:Store.total"],
+        "each symbol of the name is named"
+    );
+}
+
+#[test]
+fn a_colon_of_a_name_is_told_from_the_one_behind_a_file() {
+    for bare in
+        ["Store::total", "total", "Shop::Store#total", "find(by:at:)", "Store.From<io::Error>.from", "::f"]
+    {
+        assert!(names_no_file(bare), "{bare}");
+    }
+    for whole in ["src/a.rs:Store::total", "a.swift:find(by:at:)", "app/(shop)/page.tsx:Page", "?:other"] {
+        assert!(!names_no_file(whole), "{whole}");
+    }
+    assert_eq!(symbol_as_path("Store.total"), None);
+    assert_eq!(symbol_as_path("App\\Models\\Store::find").as_deref(), Some("App.Models.Store.find"));
+    assert_eq!(symbol_as_path("(*Store).Get").as_deref(), Some("Store.Get"));
+    assert_eq!(symbol_as_path("square!").as_deref(), Some("square"));
+}
 
 #[test]
 fn files_that_were_not_read_whole_are_named_with_the_reasons() {

@@ -5,7 +5,7 @@ use hyper::StatusCode;
 use super::OwnError;
 use provost_api::wire;
 use provost_base::SymbolPath;
-use provost_base::limits::GRAPH_NOT_WHOLE_MAX;
+use provost_base::limits::{GRAPH_CANDIDATES_MAX, GRAPH_NOT_WHOLE_MAX};
 use provost_domain::Refusal;
 use provost_service::{Calls, GraphError, GraphState, NotWhole};
 
@@ -52,6 +52,20 @@ fn unread(it: &NotWhole) -> wire::NotWhole {
     wire::NotWhole { file: it.file.to_string(), why: it.why.iter().map(ToString::to_string).collect() }
 }
 
+/// Names all symbols that a name may mean, up to the bound, and what to write for one of them.
+fn several(all: &[SymbolPath]) -> OwnError {
+    let first = names(&all[..all.len().min(GRAPH_CANDIDATES_MAX)]);
+    let more =
+        if all.len() > first.len() { format!("more than {}", first.len()) } else { first.len().to_string() };
+    let example = first.first().map(String::as_str).unwrap_or_default();
+    OwnError::new(
+        StatusCode::CONFLICT,
+        "ambiguous",
+        format!("{more} symbols have this name: {}", first.join(", ")),
+    )
+    .hint(format!("write the file and the whole name of one of them, such as {example}"))
+}
+
 pub(in super::super) fn fault(error: GraphError) -> OwnError {
     let not_found = |word, message: String| OwnError::new(StatusCode::NOT_FOUND, word, message);
     match error {
@@ -74,8 +88,7 @@ pub(in super::super) fn fault(error: GraphError) -> OwnError {
             format!("{} was not read to its end, so it is not known what it defines", symbol.file()),
         )
         .hint(format!("provost lock {symbol} says why, and locks the whole file")),
-        GraphError::Several(all) => OwnError::new(StatusCode::CONFLICT, "ambiguous", "several symbols have this name")
-            .hint(format!("write the whole of one of {}", names(&all).join(", "))),
+        GraphError::Several(all) => several(&all),
         GraphError::Ending => super::fault(Refusal::Stopping),
     }
 }
