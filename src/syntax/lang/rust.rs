@@ -172,6 +172,10 @@ fn enter(walk: &mut Walk<'_>, node: Node<'_>, kind: u8) -> bool {
         Kind::Function | Kind::Signature => function(walk, node, kind),
         Kind::Struct | Kind::Union | Kind::Enum => data(walk, node, kind),
         Kind::Variant | Kind::FieldDeclaration => member(walk, node),
+        Kind::OrderedFields => {
+            numbered_members(walk, node);
+            return false;
+        }
         Kind::Trait => of_trait(walk, node),
         Kind::Impl => implementation(walk, node),
         Kind::Const | Kind::Static => constant(walk, node),
@@ -349,6 +353,34 @@ fn member(walk: &mut Walk<'_>, node: Node<'_>) {
     };
     let at = walk.symbol(found);
     walk.open(at);
+}
+
+/// The fields of `struct Keeper(Store, u32)`, by their numbers; those of a case of an enumeration are known by patterns alone.
+fn numbered_members(walk: &mut Walk<'_>, fields: Node<'_>) {
+    if walk.owner_kind() != Some(Sort::Class) {
+        return;
+    }
+    let mut cursor = fields.walk();
+    let (mut number, mut start) = (0_usize, None);
+    for part in fields.named_children(&mut cursor) {
+        // Attributes, a comment and the visibility of a field stand before its type.
+        let from = *start.get_or_insert(part.start_byte());
+        let is_before = matches!(
+            Kind::at(walk, part),
+            Some(Kind::Attribute | Kind::LineComment | Kind::BlockComment | Kind::Visibility)
+        );
+        if is_before {
+            continue;
+        }
+        let seen = types::of_type(walk, part);
+        let signature = walk.sign(part.byte_range().len(), |scribe| {
+            scribe.word(": ").node(part);
+        });
+        let name = number.to_string();
+        let range = from..part.end_byte();
+        walk.symbol(Found { signature, seen, typed: true, ..Found::new(&name, Sort::Field, range) });
+        (number, start) = (number + 1, None);
+    }
 }
 
 fn of_trait(walk: &mut Walk<'_>, node: Node<'_>) {

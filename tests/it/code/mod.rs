@@ -9,6 +9,7 @@ mod given;
 mod graph;
 mod index;
 mod languages;
+mod members;
 mod named;
 mod questions;
 mod receivers;
