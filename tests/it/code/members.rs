@@ -36,3 +36,20 @@ fn a_field_of_a_tuple_struct_has_its_type() {
     let number = graph.callees_found(&symbol("src/main.rs:Keeper.number"));
     assert_eq!(number, [(symbol("src/store.rs:Store.total"), FoundBy::Guess)], "a number has no such method");
 }
+
+#[test]
+fn a_variable_that_is_declared_keeps_its_type_in_python_and_any_other_does_not() {
+    let main = "from other import make_other\n\nclass A:\n    def run(self): pass\n\nclass B:\n    def run(self): pass\n\n\
+                def declared(x):\n    a: A = x\n    a = make_other()\n    a.run()\n\n\
+                def plain(x):\n    a = A()\n    a = make_other()\n    a.run()\n\n\
+                def parameter(a: A):\n    a = make_other()\n    a.run()\n\n\
+                def untyped(a):\n    a.run()\n    a = A()\n";
+    let other = "def make_other():\n    return unknown()\n";
+    let graph = graph_of(&[("main.py", main), ("other.py", other)]);
+    let found = |caller: &str| graph.callees_found(&symbol(&format!("main.py:{caller}")));
+    let sure = (symbol("main.py:A.run"), FoundBy::Rules);
+    assert!(found("declared").contains(&sure), "{:?}", found("declared"));
+    for caller in ["plain", "parameter", "untyped"] {
+        assert!(!found(caller).contains(&sure), "{caller}: {:?}", found(caller));
+    }
+}
