@@ -70,7 +70,8 @@ pub struct Symbol {
     pub declared: bool,
     /// Whether other files can import it, or the outermost symbol that contains it.
     pub exported: bool,
-    /// Classes that a class extends, as they are written, without arguments: `Base`, `ns.Base`.
+    /// Classes that a class extends, as they are written, without arguments: `Base`, `ns.Base`. Of a field of C++ that is an instance
+    /// itself, and no pointer to one, its class.
     pub bases: Box<[Box<str>]>,
     /// The receiver in a call of a member of this variable or field: an instance of a class, or a
     /// value of one of the language's own types; in languages with written types, also the result of a function. `None`

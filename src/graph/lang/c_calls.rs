@@ -9,7 +9,7 @@ use super::c::key_of;
 use crate::Target;
 use crate::outline::{CalleeKind, Node, Outline, Take, Use};
 use crate::resolve::Resolver;
-use provost_syntax::{AROUND, Kind};
+use provost_syntax::{AROUND, COPIED, Kind};
 
 /// The most files that one file includes, directly or indirectly.
 const INCLUDED_MAX: usize = 1_024;
@@ -51,6 +51,7 @@ pub(super) fn targets(resolver: &mut Resolver<'_>, one: &Use) -> Vec<(Target, bo
         CalleeKind::Bare => names.lookup(caller, name, 0),
         CalleeKind::Path { path, .. } => match outline.word(path).strip_prefix('.') {
             Some("") => names.at(name),
+            Some(COPIED) => return names.made_before(caller, one, true),
             Some(top) => names.at(&format!("{top}.{name}")),
             None => match names.along(caller, outline.word(path), 0) {
                 Some(of) => names.member(&of, name, 0),
@@ -65,11 +66,7 @@ pub(super) fn targets(resolver: &mut Resolver<'_>, one: &Use) -> Vec<(Target, bo
             }
             found
         }
-        CalleeKind::Base => match names.base_called(caller, name) {
-            Some(found) => found,
-            // It gives a value to a field.
-            None => return Vec::new(),
-        },
+        CalleeKind::Base => return names.made_before(caller, one, false),
         CalleeKind::Other { .. } => return names.guess(name).unwrap_or(unknown),
         _ => return unknown,
     };
@@ -307,6 +304,42 @@ impl<'g> Names<'_, 'g> {
             }
         }
         all
+    }
+
+    /// What a constructor calls before its code: what makes a base, or a field that is an instance of a class. A value that a field gets may be
+    /// a copy, which no constructor of the class has to make.
+    fn made_before(&mut self, constructor: &str, one: &Use, may_be_copied: bool) -> Vec<(Target, bool)> {
+        let (unknown, name) = (vec![(Target::Unknown(one.name), false)], self.outline.word(one.name));
+        let (found, guess) = match self.base_called(constructor, name) {
+            Some(Some(found)) => (found, false),
+            Some(None) => return unknown,
+            None => match self.field_made(constructor, name) {
+                Some(made) => (made, may_be_copied),
+                // It gives a value to a field.
+                None => return Vec::new(),
+            },
+        };
+        let told = self.told(&found, guess);
+        if told.is_empty() { unknown } else { told }
+    }
+
+    /// The constructor that a class declares of which a field is an instance.
+    fn field_made(&mut self, constructor: &str, name: &str) -> Option<Found> {
+        let files = self.resolver.files;
+        for (file, node) in self.class_around(constructor)?.iter().copied() {
+            let Some(path) = files.outline(file).map(|outline| outline.path(node)) else { continue };
+            let Some(field) = self.at(&within(path, name)) else { continue };
+            for (file, node) in field.iter().copied() {
+                let Some(outline) = files.outline(file) else { continue };
+                let it = &outline.nodes[node as usize];
+                let Some(class) = it.bases.first().filter(|_| it.kind == Kind::Field) else { continue };
+                let class = outline.word(*class);
+                let found = self.along(path, class, 1)?;
+                let last = class.rsplit('.').next().unwrap_or(class);
+                return self.member(&found, last, 1).filter(|made| self.is_constructor(made));
+            }
+        }
+        None
     }
 
     /// What makes the base of this name for the class of a constructor; within, none of a base that no file defines. None where the class

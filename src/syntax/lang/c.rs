@@ -320,6 +320,7 @@ fn declaration(walk: &mut Walk<'_>, node: Node<'_>) {
         walk.open(last);
         // The variable is the caller of the functions in its initial value.
         walk.open_for_owner();
+        types::made_outside(walk, node, all[0]);
     }
 }
 
@@ -380,12 +381,12 @@ fn declare(walk: &mut Walk<'_>, node: Node<'_>, declarator: Node<'_>, range: Ran
     let is_extern =
         declarators::has_word(walk, node, "extern") && declarators::value_of(walk, declarator).is_none();
     let sort = if in_class { Sort::Field } else { Sort::Variable };
-    record(
-        walk,
-        path,
-        hidden,
-        Found { signature, seen, typed: true, declared: is_extern, ..Found::new(&name, sort, range) },
-    )
+    let class = types::class_within(walk, node, &declared).filter(|_| in_class);
+    let found = Found { signature, seen, typed: true, declared: is_extern, ..Found::new(&name, sort, range) };
+    let at = record(walk, path, hidden, found);
+    // A constructor that names the field runs one of this class.
+    walk.bases(at, class.into_iter().map(Into::into).collect());
+    at
 }
 
 // Calls.
@@ -463,12 +464,16 @@ fn call(walk: &mut Walk<'_>, node: Node<'_>) {
     }
 }
 
-/// `Base(…)` before the code of a constructor; the graph knows whether that is a base or a field.
+/// `Base(…)` or `field(…)` before the code of a constructor; the graph knows which of both it is.
 fn initialised(walk: &mut Walk<'_>, node: Node<'_>) {
     let Some(path) = node.named_child(0).and_then(|it| types::path_of(walk, it)) else { return };
     let name = path.rsplit('.').next().unwrap_or(&path);
     if !path.starts_with("std.") {
-        walk.call(node, name, Receiver::Super, Form::New);
+        let receiver = match types::may_be_copied(walk, node) {
+            true => Receiver::Within(types::COPIED.into()),
+            false => Receiver::Super,
+        };
+        walk.call(node, name, receiver, Form::New);
     }
 }
 

@@ -56,6 +56,9 @@ const OF_POINTERS: &[&str] = &[
 /// The beginning of a receiver that is the surrounding instance, wherever the class stands: no name begins with it.
 pub const AROUND: &str = "@";
 
+/// The scope of a call in front of a constructor's code that may as well copy or move a value that is there: no name is like it.
+pub const COPIED: &str = "=";
+
 /// The name of a type, a function or a namespace with dots between its parts, without what templates are made with.
 pub(super) fn path_of(walk: &Walk<'_>, named: Node<'_>) -> Option<String> {
     let (mut names, mut at): (Vec<String>, Node<'_>) = (Vec::new(), named);
@@ -513,6 +516,32 @@ fn made(
     if is_made && let (Seen::Of(_), Some(path)) = (of_type(walk, typed), path_of(walk, typed)) {
         super::c::made_of(walk, declarator, &path);
     }
+}
+
+/// The class of a field that is itself an instance, and neither points to one nor keeps one in a type of a library.
+pub(super) fn class_within(walk: &Walk<'_>, node: Node<'_>, known: &Declared<'_>) -> Option<String> {
+    let typed = walk.field(node, Field::Type as u8).filter(|_| known.top == known.name)?;
+    let path = path_of(walk, typed)?;
+    matches!(of_type(walk, typed), Seen::Of(of) if *of == *path).then_some(path)
+}
+
+/// `Store store{path};` outside of functions runs a constructor.
+pub(super) fn made_outside(walk: &mut Walk<'_>, node: Node<'_>, declarator: Node<'_>) {
+    let value = value_of(walk, declarator).or_else(|| node.child_by_field_name("default_value"));
+    if let (Some(known), Some(_)) = (declarators::of_declarator(walk, declarator), value) {
+        made(walk, walk.field(node, Field::Type as u8), declarator, value, &known);
+    }
+}
+
+/// Whether what a field is made with may be another instance of its class, which is copied or moved: one value that is none of the
+/// language's own types.
+pub(super) fn may_be_copied(walk: &Walk<'_>, initializer: Node<'_>) -> bool {
+    let mut cursor = initializer.walk();
+    let Some(list) = initializer.named_children(&mut cursor).last() else { return false };
+    let mut cursor = list.walk();
+    let values: Vec<Node<'_>> =
+        list.named_children(&mut cursor).filter(|it| Kind::at(walk, *it) != Some(Kind::Comment)).collect();
+    matches!(values[..], [value] if !matches!(of_value(walk, value), Seen::BuiltIn | Seen::Unset))
 }
 
 /// What a loop goes through, and what is caught.

@@ -70,7 +70,7 @@ mod swift_properties;
 mod swift_signatures;
 mod swift_types;
 
-pub use c_types::AROUND;
+pub use c_types::{AROUND, COPIED};
 pub(super) use children::Inside;
 use tree_sitter::Node;
 

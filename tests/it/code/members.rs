@@ -53,3 +53,51 @@ fn a_variable_that_is_declared_keeps_its_type_in_python_and_any_other_does_not()
         assert!(!found(caller).contains(&sure), "{caller}: {:?}", found(caller));
     }
 }
+
+#[test]
+fn what_makes_a_field_of_cpp_is_called_and_a_value_that_may_be_a_copy_is_a_guess() {
+    let store = "#pragma once\nnamespace shop {\nclass Store { public: explicit Store(int size); Store(int a, int b); int total(); };\n\
+                 class Plain { public: int size; };\n}\n";
+    let keeper = "#include \"store.hpp\"\n#include <memory>\nnamespace shop {\n\
+                  class Keeper {\npublic:\n Keeper(int size);\n Keeper(int a, Store other);\n Keeper(Store* it);\n Keeper();\n\
+                 private:\n Store store_;\n Store twin_{1, 2};\n Store made_ = Store(3);\n Store* at_;\n Store& by_;\n\
+                 std::unique_ptr<Store> kept_;\n Plain plain_;\n int size_;\n};\n}\n";
+    let code = "#include \"keeper.hpp\"\nnamespace shop {\n\
+                Keeper::Keeper(int size) : store_(size), plain_{1}, size_(size) {}\n\
+                Keeper::Keeper(int a, Store other) : store_(std::move(other)), size_(a) {}\n\
+                Keeper::Keeper(Store* it) : at_(it), by_(*it), kept_(it) {}\n\
+                Keeper::Keeper() : store_(1, 2) {}\n}\n";
+    let graph = graph_of(&[("store.hpp", store), ("keeper.hpp", keeper), ("keeper.cpp", code)]);
+    let found = |caller: &str| -> Vec<(String, FoundBy)> {
+        let all = graph.callees_found(&symbol(caller)).into_iter().map(|(it, by)| (it.to_string(), by));
+        all.filter(|(it, _)| it.contains("Store") || it.contains("Plain")).collect()
+    };
+    let made = |by: FoundBy| ("store.hpp:shop.Store.Store".to_owned(), by);
+    assert_eq!(found("keeper.hpp:shop.Keeper.twin_"), [made(FoundBy::Rules)]);
+    assert_eq!(found("keeper.hpp:shop.Keeper.made_"), [made(FoundBy::Rules)]);
+    assert_eq!(
+        found("keeper.cpp:shop.Keeper.Keeper"),
+        [made(FoundBy::Rules)],
+        "of all overloads, which are one symbol"
+    );
+    let one = |made: &str| {
+        let code = format!("#include \"keeper.hpp\"\nnamespace shop {{\nKeeper::Keeper({made}) {{}}\n}}\n");
+        let graph = graph_of(&[("store.hpp", store), ("keeper.hpp", keeper), ("keeper.cpp", &code)]);
+        let all = graph.callees_found(&symbol("keeper.cpp:shop.Keeper.Keeper"));
+        let all = all.into_iter().map(|(it, by)| (it.to_string(), by));
+        all.filter(|(it, _)| it.contains("Store") || it.contains("Plain")).collect::<Vec<_>>()
+    };
+    assert_eq!(one("int size) : store_(size), plain_{1}, size_(size"), [made(FoundBy::Rules)]);
+    assert_eq!(one("const std::string& path) : store_(path"), [made(FoundBy::Rules)]);
+    assert_eq!(one(") : store_(1, 2"), [made(FoundBy::Rules)]);
+    for copied in
+        ["Store other) : store_(std::move(other)", "Store& other) : store_(other", "It it) : store_(it.store"]
+    {
+        assert_eq!(one(copied), [made(FoundBy::Guess)], "{copied}");
+    }
+    assert_eq!(
+        one("Store* it) : at_(it), by_(*it), kept_(it"),
+        [],
+        "no instance is made for a pointer or a reference"
+    );
+}
