@@ -96,6 +96,8 @@ const ROWS: &[(&str, Kind, &str, &str, &str)] = &[
     ("Store.a", Kind::Field, "/// A field.\n    pub a", "u32", ": u32"),
     ("Store.inner", Kind::Field, "inner", "Box<T>", ": Box<T>"),
     ("Pair", Kind::Class, "pub struct Pair", ";", "struct (pub u8, String)"),
+    ("Pair.0", Kind::Field, "pub u8", "u8", ": u8"),
+    ("Pair.1", Kind::Field, "String", "String", ": String"),
     ("State", Kind::Enum, "pub enum", "}", "enum { Open, Paid { by: String }, Late(u8) }"),
     ("State.Open", Kind::Field, "Open", "Open", ""),
     ("State.Paid", Kind::Field, "/// Paid.", "}", ""),
