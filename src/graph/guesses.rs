@@ -3,12 +3,23 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Target;
+use super::lang::Namesakes;
 use super::outline::{Node, Outline, Use};
 use super::resolve::{Resolver, Value};
 use provost_base::limits::RESOLVE_STEPS_MAX;
 use provost_syntax::Kind;
 
 impl<'g> Resolver<'g> {
+    /// Takes a target for a guess that has namesakes which the call may mean, and adds these.
+    pub(super) fn with_namesakes(&mut self, of: Namesakes, caller: u32, all: &mut Vec<(Target, bool)>) {
+        for at in 0..all.len() {
+            let (Target::Symbol { file, node }, false) = all[at] else { continue };
+            let found = of(self, caller, (file, node));
+            all[at].1 = !found.is_empty();
+            all.extend(found.into_iter().map(|(file, node)| (Target::Symbol { file, node }, true)));
+        }
+    }
+
     /// The best guess for a member of something of unknown type: the only one of its name in the module where that
     /// something is, in this file, among the classes that this file imports, or wherever the language looks.
     pub(super) fn guess_of(&mut self, one: &Use, of: Option<Value>, guess: Option<u32>) -> (Target, bool) {

@@ -117,6 +117,9 @@ impl<'g> Resolver<'g> {
             return (follows.targets)(self, one);
         }
         let mut all = self.targets_by_name(one);
+        if let Some(namesakes) = self.outline.rules().namesakes {
+            self.with_namesakes(namesakes, one.caller, &mut all);
+        }
         for (target, guess) in all.clone() {
             all.extend(self.behind_alias(target).map(|behind| (behind, guess)));
         }

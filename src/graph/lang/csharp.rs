@@ -1,7 +1,9 @@
 //! Namespaces of C#: a file names the namespace of its types, and sees the types of namespaces that it uses, and of those around its own.
 
 use super::{PLAIN, Rules, full_names};
-use crate::outline::Take;
+use std::collections::BTreeSet;
+
+use crate::outline::{Outline, Take};
 use crate::resolve::{Resolver, Value};
 
 pub(super) const RULES: Rules = Rules {
@@ -12,6 +14,7 @@ pub(super) const RULES: Rules = Rules {
     by_path: Some(by_path),
     extension: Some(extension),
     implied: Some("constructor"),
+    namesakes: Some(namesakes),
     ..PLAIN
 };
 
@@ -86,8 +89,12 @@ fn added(resolver: &mut Resolver<'_>, (file, node): (u32, u32), name: &str, _: u
     let full = full_names::of(outline, first)?.to_owned();
     let parts = resolver.adding(&format!("{FAMILY}:{full}"));
     let inner = format!("{path}.{name}");
+    let own = numbers_of_parameters(outline, &full);
     for part in parts.into_iter().filter(|it| *it != file).take(PARTS_MAX) {
-        let found = resolver.files.outline(part).filter(|it| full_names::of(it, first) == Some(&*full));
+        let is_part = |it: &&Outline| {
+            full_names::of(it, first) == Some(&*full) && numbers_of_parameters(it, &full) == own
+        };
+        let found = resolver.files.outline(part).filter(is_part);
         if let Some(found) = found.and_then(|it| it.node(&inner)) {
             resolver.depends_on(part);
             return Some(Value::Symbol { file: part, node: found });
@@ -95,6 +102,48 @@ fn added(resolver: &mut Resolver<'_>, (file, node): (u32, u32), name: &str, _: u
     }
     let last = path.rsplit('.').next().unwrap_or(&path).to_owned();
     extension(resolver, &last, name)
+}
+
+/// What has the path of a target in a type of the same full name that takes another number of types: `Store<T>` beside `Store`. Which of
+/// them a call means is not known here, except within the type itself.
+fn namesakes(resolver: &mut Resolver<'_>, caller: u32, (file, node): (u32, u32)) -> Vec<(u32, u32)> {
+    let files = resolver.files;
+    let (Some(outline), Some(own)) = (files.outline(file), files.outline(resolver.asking())) else {
+        return Vec::new();
+    };
+    let top = |path: &'_ str| path.split('.').next().unwrap_or_default().to_owned();
+    let path = outline.path(node);
+    let first = top(path);
+    let Some(full) = full_names::of(outline, &first) else { return Vec::new() };
+    let is_part = top(own.path(caller)) == first
+        && full_names::of(own, &first) == Some(full)
+        && numbers_of_parameters(own, full) == numbers_of_parameters(outline, full);
+    if is_part {
+        return Vec::new();
+    }
+    if resolver.adding(&format!("{FAMILY}:{full}{PARAMETERS}")).is_empty() {
+        return Vec::new();
+    }
+    let known = numbers_of_parameters(outline, full);
+    let others = resolver.adding(&format!("{FAMILY}:{full}")).into_iter().take(PARTS_MAX);
+    let namesake = |it: u32| {
+        let there = files.outline(it)?;
+        let is_other =
+            full_names::of(there, &first) == Some(full) && numbers_of_parameters(there, full) != known;
+        is_other.then(|| there.node(path)).flatten().map(|node| (it, node))
+    };
+    let found: Vec<(u32, u32)> = others.filter_map(namesake).collect();
+    found.iter().for_each(|it| resolver.depends_on(it.0));
+    found
+}
+
+/// The mark behind a full name under which a file exports how many types the type of this name takes.
+const PARAMETERS: char = '`';
+
+/// How many types the types of a full name take that a file defines; none for one that takes no types.
+fn numbers_of_parameters<'o>(outline: &'o Outline, full: &str) -> BTreeSet<&'o str> {
+    let names = outline.exports.iter().map(|it| outline.word(it.name));
+    names.filter_map(|it| it.strip_prefix(full)?.strip_prefix(PARAMETERS)).collect()
 }
 
 /// A method with `this` before its first parameter, of a namespace that the asking file sees.

@@ -141,7 +141,7 @@ pub(super) fn extension(
 pub(super) fn of<'o>(outline: &'o Outline, path: &str) -> Option<&'o str> {
     let is_it = |what: Offered| matches!(what, Offered::Local(local) if outline.word(local) == path);
     let names = outline.exports.iter().filter(|it| is_it(it.what)).map(|it| outline.word(it.name));
-    names.into_iter().find(|it| !it.contains('+'))
+    names.into_iter().find(|it| !it.contains(['+', '`']))
 }
 
 /// The namespaces that a file takes in; its own one first.

@@ -77,6 +77,8 @@ pub(super) struct Rules {
     pub(super) declaration_counts: bool,
     /// The only code among all files for what a type declares without any; `None` if it is guessed by its name.
     pub(super) code_of: Option<CodeOf>,
+    /// What else a call may mean that was found to lead to a symbol: the caller, and the file and the number of the symbol.
+    pub(super) namesakes: Option<Namesakes>,
     /// The name under which a module exports itself as a whole.
     pub(super) whole: Option<&'static str>,
     /// The name under which a module exports its value without a name.
@@ -104,6 +106,9 @@ type Lookup = for<'g> fn(&mut Resolver<'g>, u32, &'g Outline, &str, u32) -> Opti
 /// Looks for a member that other files add to a type: the type's file, its number there and the member; the last number is the depth
 /// so far.
 type Added = for<'g> fn(&mut Resolver<'g>, (u32, u32), &str, u32) -> Option<Value>;
+
+/// Looks for what a call may mean beside a symbol, by the caller, and the file and the number of the symbol.
+pub(super) type Namesakes = fn(&mut Resolver<'_>, u32, (u32, u32)) -> Vec<(u32, u32)>;
 
 /// Looks for the code of a declared member, by the file and the number of the declaration.
 type CodeOf = for<'g> fn(&mut Resolver<'g>, (u32, u32)) -> Option<Value>;
@@ -144,6 +149,7 @@ pub(super) const PLAIN: Rules = Rules {
     guesses_behind_unknown: false,
     declaration_counts: false,
     code_of: None,
+    namesakes: None,
     whole: None,
     default: None,
     implied: None,

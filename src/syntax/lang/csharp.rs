@@ -269,6 +269,7 @@ fn data(walk: &mut Walk<'_>, node: Node<'_>, kind: Kind) {
     });
     walk.attributes_end(node.start_byte());
     let at = walk.symbol(Found { signature, ..Found::new(&name, sort, node.byte_range()) });
+    namespaces::with_parameters(walk, at, generic);
     types::type_parameters(walk, node);
     let bases = bases.map_or(Vec::new(), |bases| types::in_list(walk, bases));
     walk.bases(at, bases);

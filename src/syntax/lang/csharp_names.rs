@@ -128,6 +128,19 @@ pub(super) fn extended(walk: &mut Walk<'_>, method: Option<u32>, parameters: Nod
     walk.export_as(full, path);
 }
 
+/// A namespace may have both `Store` and `Store<T>`: others tell them apart by the number of parameters.
+pub(super) fn with_parameters(walk: &mut Walk<'_>, class: Option<u32>, parameters: Option<Node<'_>>) {
+    let (Some(class), Some(parameters)) = (class, parameters) else { return };
+    let symbol = &walk.facts.symbols[class as usize];
+    if symbol.parent.is_some() {
+        return;
+    }
+    let (name, path) = (symbol.name().to_owned(), symbol.path.clone());
+    let count = children_of(walk, parameters, Kind::TypeParameter).len();
+    let full = beside(&at(walk, start(parameters)), &name);
+    walk.export_as(format!("{full}` {count}"), path);
+}
+
 /// Others know the types at the top by their namespaces and their names.
 pub(super) fn finish(walk: &mut Walk<'_>) {
     walk.mark_exported(|_| true);

@@ -101,3 +101,44 @@ fn what_makes_a_field_of_cpp_is_called_and_a_value_that_may_be_a_copy_is_a_guess
         "no instance is made for a pointer or a reference"
     );
 }
+
+#[test]
+fn in_csharp_a_type_with_parameters_is_told_from_one_without_that_has_its_name() {
+    let plain = "namespace Shop; public partial class Store { public int Total() { return 1; } public void Run() { Total(); Size(); } }\n\
+                 class Near { Store<int> far; void Go() { far.Total(); far.Only(); new Store<int>(); } }\n";
+    let generic = "namespace Shop; public class Store<T> { public int Total() { return 2; } public int Size() { return 3; } public int Only() { return 4; } }\n";
+    let more = "namespace Shop; public partial class Store { public int Size() { return 5; } }\n";
+    let main =
+        "namespace Shop; class Main { void Go(Store one, Store<int> two) { one.Total(); two.Total(); } }\n";
+    let files = [("Store.cs", plain), ("StoreOfT.cs", generic), ("Store.More.cs", more), ("Main.cs", main)];
+    let graph = graph_of(&files);
+    let found = |graph: &provost::graph::Graph, caller: &str| -> Vec<(String, FoundBy)> {
+        let all = graph.callees_found(&symbol(caller)).into_iter();
+        all.map(|(it, by)| (it.to_string(), by)).filter(|(it, _)| !it.starts_with("?:")).collect()
+    };
+    let of = |it: &str, by: FoundBy| (it.to_owned(), by);
+    let (sure, guess) = (FoundBy::Rules, FoundBy::Guess);
+    let within = found(&graph, "Store.cs:Store.Run");
+    assert_eq!(
+        within,
+        [of("Store.cs:Store.Total", sure), of("Store.More.cs:Store.Size", sure)],
+        "the parts of one type"
+    );
+    let near = found(&graph, "Store.cs:Near.Go");
+    assert!(near.contains(&of("StoreOfT.cs:Store.Total", guess)), "{near:?}");
+    assert!(near.contains(&of("StoreOfT.cs:Store", guess)), "{near:?}");
+    assert!(!near.iter().any(|(it, by)| it.starts_with("Store.cs") && *by == sure), "{near:?}");
+    let far = found(&graph, "Main.cs:Main.Go");
+    assert!(
+        far.contains(&of("StoreOfT.cs:Store.Total", guess))
+            && far.contains(&of("Store.cs:Store.Total", guess)),
+        "{far:?}"
+    );
+    // Without the one that takes types, nothing is in doubt.
+    let near = "namespace Shop; public class Store { public int Total() { return 1; } }\nclass Near { void Go(Store it) { it.Total(); } }\n";
+    let graph = graph_of(&[
+        ("Store.cs", near),
+        ("Other.cs", "namespace Other; public class Store<T> { public int Total() { return 2; } }\n"),
+    ]);
+    assert_eq!(found(&graph, "Store.cs:Near.Go"), [of("Store.cs:Store.Total", sure)]);
+}
