@@ -5,7 +5,7 @@ use tree_sitter::Node;
 use super::super::walk::Walk;
 use super::super::{Given, locals::Seen};
 use super::ecma::{Field, Kind};
-use super::ecma_locals::{class_around, of_type, seen_of};
+use super::ecma_locals::{class_around, is_chosen, of_type, seen_of};
 use super::ecma_names::{dotted, unwrapped};
 use provost_base::limits::SOURCE_FACTS_MAX;
 
@@ -132,10 +132,12 @@ fn given(
     typed: Node<'_>,
     made_for: &[std::borrow::Cow<'_, str>],
 ) {
+    // Of a type that the caller chooses, nothing is known: what a class of it has may be another thing than what its bound has.
+    if is_chosen(walk, typed, made_for) {
+        return;
+    }
     let Seen::Of(class) = of_type(walk, typed) else { return };
-    // Of a type that the caller chooses, nothing is known.
-    let is_chosen = made_for.iter().any(|it| **it == *class);
-    if !is_chosen && walk.facts.given.len() < SOURCE_FACTS_MAX && walk.spend(class.len()) {
+    if walk.facts.given.len() < SOURCE_FACTS_MAX && walk.spend(class.len()) {
         walk.facts.given.push(Given { symbol, argument, parameter, class });
     }
 }

@@ -1,5 +1,6 @@
 //! Parameters and variables of functions, and the classes of their values, in JavaScript and TypeScript.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use tree_sitter::Node;
@@ -355,24 +356,24 @@ fn without_helper<'t>(walk: &Walk<'_>, typed: Node<'t>) -> Option<Node<'t>> {
     arguments.and_then(|it| it.named_child(0))
 }
 
-/// A value of a type that is written.
-pub(super) fn of_type(walk: &Walk<'_>, typed: Node<'_>) -> Seen {
+/// Whether a type is one that the caller chooses: a parameter of types of a declaration around it, or one of those with these names.
+pub(super) fn is_chosen(walk: &Walk<'_>, typed: Node<'_>, made_for: &[Cow<'_, str>]) -> bool {
+    let bare = bare_type(walk, typed).filter(|it| Kind::at(walk, *it) == Some(Kind::TypeIdentifier));
+    bare.is_some_and(|it| {
+        let name = walk.text(it);
+        let is_known = walk.facts.locals.seen(&type_key(&name), offset(it.start_byte())).is_some();
+        is_known || made_for.contains(&name)
+    })
+}
+
+/// What stands for a type within brackets, what makes a type of it that has its members, and an annotation. None of one of several.
+fn bare_type<'t>(walk: &Walk<'_>, typed: Node<'t>) -> Option<Node<'t>> {
     let mut typed = typed;
     for _ in 0..NESTED_MAX {
-        let inner = match Kind::at(walk, typed) {
-            Some(Kind::TypeAnnotation | Kind::ParenthesizedType) => typed.named_child(0),
-            Some(Kind::GenericType) => without_helper(walk, typed),
-            Some(Kind::TypeIdentifier | Kind::NestedType) => {
-                let name = walk.text(typed).split_whitespace().collect::<String>();
-                let of_caller = walk.facts.locals.seen(&type_key(&name), offset(typed.start_byte()));
-                return of_caller.cloned().unwrap_or_else(|| Seen::Of(name.into()));
-            }
-            Some(Kind::ArrayType | Kind::TupleType) => return Seen::BuiltIn,
-            Some(Kind::PredefinedType) => {
-                let is_any = matches!(&*walk.text(typed), "any" | "unknown" | "object");
-                return if is_any { Seen::Unknown } else { Seen::BuiltIn };
-            }
-            Some(Kind::Union) => {
+        typed = match Kind::at(walk, typed)? {
+            Kind::TypeAnnotation | Kind::ParenthesizedType => typed.named_child(0),
+            Kind::GenericType => without_helper(walk, typed),
+            Kind::Union => {
                 let mut cursor = typed.walk();
                 let mut parts = typed.named_children(&mut cursor).filter(|part| {
                     !matches!(&*walk.text(*part), "null" | "undefined")
@@ -381,14 +382,27 @@ pub(super) fn of_type(walk: &Walk<'_>, typed: Node<'_>) -> Seen {
                 let only = parts.next();
                 if parts.next().is_some() { None } else { only }
             }
-            _ => None,
-        };
-        match inner {
-            Some(inner) => typed = inner,
-            None => return Seen::Unknown,
+            _ => return Some(typed),
+        }?;
+    }
+    None
+}
+
+/// A value of a type that is written.
+pub(super) fn of_type(walk: &Walk<'_>, typed: Node<'_>) -> Seen {
+    let Some(typed) = bare_type(walk, typed) else { return Seen::Unknown };
+    match Kind::at(walk, typed) {
+        Some(Kind::TypeIdentifier | Kind::NestedType) => {
+            let name = walk.text(typed).split_whitespace().collect::<String>();
+            let of_caller = walk.facts.locals.seen(&type_key(&name), offset(typed.start_byte()));
+            of_caller.cloned().unwrap_or_else(|| Seen::Of(name.into()))
+        }
+        Some(Kind::ArrayType | Kind::TupleType) => Seen::BuiltIn,
+        Some(Kind::PredefinedType) => {
+            let is_any = matches!(&*walk.text(typed), "any" | "unknown" | "object");
+            if is_any { Seen::Unknown } else { Seen::BuiltIn }
         }
     }
-    Seen::Unknown
 }
 
 /// The receiver of a call, where it is an expression that shows its type: `new S().f()`, `(x as S).f()`.
@@ -404,3 +418,4 @@ pub(super) fn receiver(walk: &Walk<'_>, object: Node<'_>) -> Option<Receiver> {
     }
     seen_of(walk, bare).receiver()
 }
+        _ => Seen::Unknown,

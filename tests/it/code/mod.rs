@@ -4,6 +4,7 @@ mod changes;
 mod edited;
 mod enclosing;
 mod enclosing_c;
+mod found_elsewhere;
 mod found_again;
 mod given;
 mod graph;
