@@ -5,7 +5,7 @@ use tree_sitter::Node;
 use super::super::walk::Walk;
 use super::super::{Given, locals::Seen};
 use super::ecma::{Field, Kind};
-use super::ecma_locals::{class_around, is_chosen, of_type, seen_of};
+use super::ecma_locals::{class_of_this, is_chosen, of_type, seen_of};
 use super::ecma_names::{dotted, unwrapped};
 use provost_base::limits::SOURCE_FACTS_MAX;
 
@@ -179,7 +179,7 @@ fn path_of(walk: &Walk<'_>, called: Node<'_>) -> Option<Box<str>> {
     };
     let (first, rest) = path.split_once('.').unwrap_or((&path, ""));
     if first == "this" {
-        let class = class_around(walk).and_then(|_| class_name(walk))?;
+        let class = class_of_this(walk).and_then(|_| class_name(walk))?;
         return (!rest.is_empty() && !rest.contains('.')).then(|| format!("{class}.{rest}").into());
     }
     let at = u32::try_from(called.start_byte()).ok()?;

@@ -25,6 +25,30 @@ pub(super) fn class_around(walk: &Walk<'_>) -> Option<Range<u32>> {
 }
 
 /// Records what a function calls its arguments, what a loop goes through, what was caught.
+/// The class that `this` is an instance of where the walk is. A `function`, and a method of an object, have a `this` of their own.
+pub(super) fn class_of_this(walk: &Walk<'_>) -> Option<Range<u32>> {
+    let mut above = walk.above.iter().rev().peekable();
+    while let Some(it) = above.next() {
+        match Kind::of(it.kind) {
+            Some(Kind::ClassBody) => return Some(it.range()),
+            Some(Kind::MethodDefinition) => {
+                return above
+                    .peek()
+                    .filter(|it| Kind::of(it.kind) == Some(Kind::ClassBody))
+                    .map(|it| it.range());
+            }
+            Some(
+                Kind::FunctionDeclaration
+                | Kind::GeneratorDeclaration
+                | Kind::FunctionExpression
+                | Kind::GeneratorFunction,
+            ) => return None,
+            _ => {}
+        }
+    }
+    None
+}
+
 pub(super) fn enter(walk: &mut Walk<'_>, node: Node<'_>, kind: Kind) {
     match kind {
         Kind::FunctionDeclaration
@@ -248,7 +272,7 @@ pub(super) fn assigned(walk: &mut Walk<'_>, left: Node<'_>, right: Node<'_>) {
         _ => {}
     }
     let field = dotted(walk, left).filter(|path| path.starts_with("this.") && path.matches('.').count() == 1);
-    if let (Some(path), Some(class)) = (field, class_around(walk)) {
+    if let (Some(path), Some(class)) = (field, class_of_this(walk)) {
         walk.local(&path, class, seen, false);
     }
 }
@@ -315,7 +339,8 @@ fn one_of(walk: &Walk<'_>, value: Node<'_>, depth: usize) -> Seen {
             }
             Some(Kind::Null | Kind::Undefined) => return Seen::Unset,
             Some(Kind::Member) if walk.language.has_typed_members() => {
-                let path = dotted(walk, value).filter(|path| path.starts_with("this."));
+                let path = dotted(walk, value)
+                    .filter(|path| path.starts_with("this.") && class_of_this(walk).is_some());
                 let set = path.and_then(|it| walk.facts.locals.seen(&it, offset(value.start_byte())));
                 if let Some(set @ (Seen::Of(_) | Seen::BuiltIn)) = set {
                     return set.clone();
@@ -326,7 +351,7 @@ fn one_of(walk: &Walk<'_>, value: Node<'_>, depth: usize) -> Seen {
                 return member_of(&of, &name).unwrap_or(Seen::Unknown);
             }
             Some(Kind::This) if walk.language.has_typed_members() => {
-                let class = class_around(walk).and_then(|_| class_name(walk));
+                let class = class_of_this(walk).and_then(|_| class_name(walk));
                 return class.map_or(Seen::Unknown, |class| Seen::Of(class.into()));
             }
             Some(Kind::Identifier) => {

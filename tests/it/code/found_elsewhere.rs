@@ -32,3 +32,32 @@ fn a_callback_is_given_nothing_certain_where_the_caller_chooses_the_type() {
     }
     assert_eq!(certain(&graph, "main.ts:written"), ["main.ts:plain", "main.ts:Base.go"]);
 }
+
+#[test]
+fn this_within_a_function_or_a_method_of_an_object_is_not_the_class_around() {
+    let text = "class Shop { go() {} }\nclass Other { go() {} }\n\
+                class Main {\nshop!: Shop;\neach(then: (s: Shop) => void) {}\n\
+                of_object() { return { shop: new Other(), run() { const s = this.shop; s.go(); } }; }\n\
+                of_function() { return function () { const s = this.shop; s.go(); }; }\n\
+                itself() { return { run() { const it = this; it.each(null); } }; }\n\
+                given() { return { run() { this.each((s) => s.go()); } }; }\n\
+                of_arrow() { return () => { const s = this.shop; s.go(); }; }\n\
+                own() { const s = this.shop; s.go(); }\n}\n\
+                class Second {\nset() { return { run() { this.shop = new Other(); } }; }\n\
+                run() { this.shop.go(); }\n}\n";
+    let graph = graph_of(&[("main.ts", text)]);
+    let goes = |caller: &str| {
+        let found = certain(&graph, &format!("main.ts:{caller}"));
+        found
+            .into_iter()
+            .filter(|it| it.ends_with("s:Shop.go") || it.ends_with("s:Other.go"))
+            .collect::<Vec<_>>()
+    };
+    for caller in ["Main.of_object", "Main.of_object.run", "Main.of_function", "Main.given", "Second.run"] {
+        assert_eq!(goes(caller), [""; 0], "{caller}");
+    }
+    assert!(!certain(&graph, "main.ts:Main.itself.run").contains(&"main.ts:Main.each".to_owned()));
+    for caller in ["Main.of_arrow", "Main.own"] {
+        assert_eq!(goes(caller), ["main.ts:Shop.go"], "{caller}");
+    }
+}
