@@ -1,6 +1,7 @@
 //! Parameters and variables of functions, and the classes of their values, in JavaScript and TypeScript.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use tree_sitter::Node;
@@ -24,7 +25,6 @@ pub(super) fn class_around(walk: &Walk<'_>) -> Option<Range<u32>> {
     walk.range_above(|kind| Kind::of(kind) == Some(Kind::ClassBody))
 }
 
-/// Records what a function calls its arguments, what a loop goes through, what was caught.
 /// The class that `this` is an instance of where the walk is. A `function`, and a method of an object, have a `this` of their own.
 pub(super) fn class_of_this(walk: &Walk<'_>) -> Option<Range<u32>> {
     let mut above = walk.above.iter().rev().peekable();
@@ -49,6 +49,7 @@ pub(super) fn class_of_this(walk: &Walk<'_>) -> Option<Range<u32>> {
     None
 }
 
+/// Records what a function calls its arguments, what a loop goes through, what was caught.
 pub(super) fn enter(walk: &mut Walk<'_>, node: Node<'_>, kind: Kind) {
     match kind {
         Kind::FunctionDeclaration
@@ -178,40 +179,51 @@ fn taken_apart(
 ) {
     let known = properties(walk, pattern, whole, typed);
     for name in bound_names(walk, pattern) {
-        let seen = known.iter().find(|(it, _)| *it == name).map_or(Seen::Unknown, |(_, seen)| seen.clone());
+        let seen = known.get(&name.id()).cloned().unwrap_or(Seen::Unknown);
         let text = walk.text(name);
         walk.local(&text, scope.clone(), seen, false);
     }
 }
 
-/// What is known of the names directly in a pattern of an object.
-fn properties<'t>(
+/// The types of the properties that a type of an object writes, by the properties' names; the first one of a name counts.
+fn written_properties<'a, 't>(
+    walk: &Walk<'a>,
+    written: Node<'t>,
+) -> BTreeMap<Cow<'a, str>, Option<Node<'t>>> {
+    let mut found = BTreeMap::new();
+    let mut cursor = written.walk();
+    for it in written.named_children(&mut cursor) {
+        let name = walk.field(it, Field::Name as u8).and_then(|name| property_name(walk, name));
+        if let Some(name) = name.filter(|_| Kind::at(walk, it) == Some(Kind::PropertySignature)) {
+            found.entry(name).or_insert_with(|| walk.field(it, Field::Type as u8));
+        }
+    }
+    found
+}
+
+/// What is known of the names directly in a pattern of an object, by their nodes.
+fn properties(
     walk: &Walk<'_>,
-    pattern: Node<'t>,
+    pattern: Node<'_>,
     whole: &Seen,
     typed: Option<Node<'_>>,
-) -> Vec<(Node<'t>, Seen)> {
+) -> BTreeMap<usize, Seen> {
+    let mut found = BTreeMap::new();
     if Kind::at(walk, pattern) != Some(Kind::ObjectPattern) || !walk.language.has_typed_members() {
-        return Vec::new();
+        return found;
     }
     let written = typed
         .and_then(|typed| typed.named_child(0))
-        .filter(|it| Kind::at(walk, *it) == Some(Kind::ObjectType));
+        .filter(|it| Kind::at(walk, *it) == Some(Kind::ObjectType))
+        .map(|written| written_properties(walk, written));
     let of_property = |key: Node<'_>| {
         let key = property_name(walk, key)?;
-        if let Some(written) = written {
-            let mut cursor = written.walk();
-            let mut all = written.named_children(&mut cursor);
-            let said = all.find(|it| {
-                let name = walk.field(*it, Field::Name as u8).and_then(|name| property_name(walk, name));
-                Kind::at(walk, *it) == Some(Kind::PropertySignature) && name.as_ref() == Some(&key)
-            })?;
-            return walk.field(said, Field::Type as u8).map(|typed| of_type(walk, typed));
+        if let Some(written) = &written {
+            return written.get(&key)?.map(|typed| of_type(walk, typed));
         }
         member_of(whole, &key)
     };
     let mut cursor = pattern.walk();
-    let mut found = Vec::new();
     for part in pattern.named_children(&mut cursor) {
         let (key, bound) = match Kind::at(walk, part) {
             Some(Kind::ShorthandPattern) => (Some(part), Some(part)),
@@ -226,7 +238,7 @@ fn properties<'t>(
             _ => continue,
         };
         if let Some((key, bound)) = key.zip(bound) {
-            found.extend(of_property(key).map(|seen| (bound, seen)));
+            found.extend(of_property(key).map(|seen| (bound.id(), seen)));
         }
     }
     found
@@ -427,6 +439,7 @@ pub(super) fn of_type(walk: &Walk<'_>, typed: Node<'_>) -> Seen {
             let is_any = matches!(&*walk.text(typed), "any" | "unknown" | "object");
             if is_any { Seen::Unknown } else { Seen::BuiltIn }
         }
+        _ => Seen::Unknown,
     }
 }
 
@@ -443,4 +456,3 @@ pub(super) fn receiver(walk: &Walk<'_>, object: Node<'_>) -> Option<Receiver> {
     }
     seen_of(walk, bare).receiver()
 }
-        _ => Seen::Unknown,
