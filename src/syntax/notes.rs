@@ -47,6 +47,8 @@ pub(super) struct Notes {
     pub(super) given_to: HashMap<usize, (Box<str>, u8)>,
     /// The name that a choice by types examines, by the position of the choice.
     pub(super) subjects: HashMap<u32, Box<str>>,
+    /// The bounds that the types of the file have for their parameters, in order, by the types' names; none before a method asks.
+    pub(super) bounds: Option<BTreeMap<Box<str>, Vec<Option<Box<str>>>>>,
     /// Symbols whose code is a node that has not come yet.
     pub(super) bodies: HashMap<usize, u32>,
     /// The properties that a part of a type sets for all of its members, by the part's number: their access, and the conditions under

@@ -97,6 +97,7 @@ names! {
         Path = "path",
         Receiver = "receiver",
         TypeParameters = "type_parameters",
+        TypeArguments = "type_arguments",
         Parameters = "parameters",
         Result = "result",
         Type = "type",
@@ -222,7 +223,11 @@ fn method(walk: &mut Walk<'_>, node: Node<'_>) {
     };
     let mut cursor = receiver.walk();
     let of = receiver.named_children(&mut cursor).find(|it| Kind::at(walk, *it) == Some(Kind::Parameter));
-    let of = of.and_then(|of| walk.field(of, Field::Type as u8)).and_then(|of| types::path_of(walk, of));
+    let typed = of.and_then(|of| walk.field(of, Field::Type as u8));
+    if let Some(typed) = typed {
+        types::types_of_receiver(walk, typed, node);
+    }
+    let of = typed.and_then(|typed| types::path_of(walk, typed));
     let Some(of) = of else { return nameless(walk, node) };
     let (signature, seen) = (signature_of(walk, node), types::of_result(walk, node));
     let found = Found { signature, seen, typed: true, ..Found::new(&name, Sort::Method, node.byte_range()) };

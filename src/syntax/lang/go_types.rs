@@ -1,5 +1,6 @@
 //! Types as they are written in Go, and the values of names, as far as their types can be seen.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use tree_sitter::Node;
@@ -245,13 +246,75 @@ pub(super) fn type_parameters(walk: &mut Walk<'_>, item: Node<'_>) {
     for parameter in parameters.named_children(&mut cursor) {
         let mut inner = parameter.walk();
         let names: Vec<Node<'_>> = parameter.children_by_field_name("name", &mut inner).collect();
+        let bound = bound_of(walk, parameter);
         for name in names.into_iter().filter(|name| name.is_named()) {
-            let bound = walk.field(parameter, Field::Type as u8).and_then(|it| path_of(walk, it));
-            let bound = bound.filter(|it| !BUILT_IN.contains(&it.as_str()) && it != "comparable");
             let name = walk.text(name);
-            walk.local(&name, range(item), bound.map_or(Seen::Unknown, |it| Seen::Of(it.into())), true);
+            walk.local(
+                &name,
+                range(item),
+                bound.clone().map_or(Seen::Unknown, |it| Seen::Of(it.into())),
+                true,
+            );
         }
     }
+}
+
+/// The types that a method's receiver gives names to: `T` of `func (k *Kept[T]) …`. What is known of them are the bounds that the
+/// type has for them, if it is in this file.
+pub(super) fn types_of_receiver(walk: &mut Walk<'_>, typed: Node<'_>, method: Node<'_>) {
+    let mut typed = typed;
+    for _ in 0..NESTED_MAX {
+        match (Kind::at(walk, typed), typed.named_child(0)) {
+            (Some(Kind::PointerType | Kind::ParenthesizedType), Some(inner)) => typed = inner,
+            _ => break,
+        }
+    }
+    let parts = [Field::Type, Field::TypeArguments].map(|field| walk.field(typed, field as u8));
+    let ([Some(of), Some(arguments)], Some(Kind::GenericType)) = (parts, Kind::at(walk, typed)) else {
+        return;
+    };
+    if walk.notes.bounds.is_none() {
+        walk.notes.bounds = method.parent().map(|file| bounds_in(walk, file));
+    }
+    let of = walk.text(of);
+    let bounds = walk.notes.bounds.as_ref().and_then(|all| all.get(&*of)).cloned().unwrap_or_default();
+    let mut cursor = arguments.walk();
+    for (nth, argument) in arguments.named_children(&mut cursor).enumerate() {
+        if let Some(name) = path_of(walk, argument).filter(|name| name != "_") {
+            let bound = bounds.get(nth).cloned().flatten();
+            walk.local(&name, range(method), bound.map_or(Seen::Unknown, Seen::Of), true);
+        }
+    }
+}
+
+/// The bounds that the types at the top of a file have for their parameters, in order, by the types' names.
+fn bounds_in(walk: &Walk<'_>, file: Node<'_>) -> BTreeMap<Box<str>, Vec<Option<Box<str>>>> {
+    let mut found = BTreeMap::new();
+    let mut cursor = file.walk();
+    let is_types = |it: &Node<'_>| Kind::at(walk, *it) == Some(Kind::TypeDeclaration);
+    for declaration in file.named_children(&mut cursor).filter(is_types) {
+        let mut cursor = declaration.walk();
+        for typed in declaration.named_children(&mut cursor) {
+            let parts = [Field::Name, Field::TypeParameters].map(|field| walk.field(typed, field as u8));
+            let [Some(name), Some(parameters)] = parts else { continue };
+            let mut bounds = Vec::new();
+            let mut cursor = parameters.walk();
+            for parameter in parameters.named_children(&mut cursor) {
+                let bound = bound_of(walk, parameter);
+                let mut cursor = parameter.walk();
+                let names = parameter.children_by_field_name("name", &mut cursor).filter(Node::is_named);
+                bounds.extend(names.map(|_| bound.clone().map(Into::into)));
+            }
+            found.insert(walk.text(name).into(), bounds);
+        }
+    }
+    found
+}
+
+/// The bound of a parameter of types, if that is one type.
+fn bound_of(walk: &Walk<'_>, parameter: Node<'_>) -> Option<String> {
+    let bound = walk.field(parameter, Field::Type as u8).and_then(|it| path_of(walk, it));
+    bound.filter(|it| !BUILT_IN.contains(&it.as_str()) && it != "comparable")
 }
 
 /// What a function calls its arguments and its results.

@@ -34,6 +34,24 @@ fn a_callback_is_given_nothing_certain_where_the_caller_chooses_the_type() {
 }
 
 #[test]
+fn the_types_of_a_receiver_in_go_are_no_types_of_their_names() {
+    let text = "package a\ntype Node struct{}\nfunc (n Node) Walk() {}\n\
+                type Keeper interface { Keep() }\n\
+                type Tree[T any] struct{}\n\
+                func (t *Tree[Node]) Each(n Node) { n.Walk() }\n\
+                func (t *Tree[_]) Other(n Node) { n.Walk() }\n\
+                type Pair[K, V Keeper, W any] struct{}\n\
+                func (p Pair[A, B, C]) Run(a A, b B, c C) { a.Keep(); b.Keep(); c.Walk() }\n\
+                func (l *Late[T]) Run(v T) { v.Keep() }\n\
+                type Late[K Keeper] struct{}\n";
+    let graph = graph_of(&[("a.go", text)]);
+    assert_eq!(certain(&graph, "a.go:Tree.Each"), [""; 0]);
+    assert_eq!(certain(&graph, "a.go:Tree.Other"), ["a.go:Node.Walk"]);
+    assert_eq!(certain(&graph, "a.go:Pair.Run"), ["a.go:Keeper.Keep"]);
+    assert_eq!(certain(&graph, "a.go:Late.Run"), ["a.go:Keeper.Keep"]);
+}
+
+#[test]
 fn this_within_a_function_or_a_method_of_an_object_is_not_the_class_around() {
     let text = "class Shop { go() {} }\nclass Other { go() {} }\n\
                 class Main {\nshop!: Shop;\neach(then: (s: Shop) => void) {}\n\
