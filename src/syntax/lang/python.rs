@@ -58,6 +58,7 @@ kinds! {
         TypedDefault = "typed_default_parameter",
         DictionarySplat = "dictionary_splat_pattern",
         TypeParameter = "type_parameter",
+        ConstrainedType = "constrained_type",
         For = "for_statement",
         ForIn = "for_in_clause",
         AsPattern = "as_pattern",

@@ -54,7 +54,11 @@ fn function_around(walk: &Walk<'_>) -> Option<Range<u32>> {
 /// Records what a function calls its arguments, what a loop goes through, what is managed or caught.
 pub(super) fn enter(walk: &mut Walk<'_>, node: Node<'_>, kind: Kind) {
     match kind {
-        Kind::Function | Kind::Lambda => parameters(walk, node),
+        Kind::Function | Kind::Lambda => {
+            type_parameters(walk, node);
+            parameters(walk, node);
+        }
+        Kind::Class => type_parameters(walk, node),
         Kind::For => {
             if let Some(scope) = function_around(walk) {
                 names_of(walk, node, scope);
@@ -145,6 +149,31 @@ fn managed(walk: &mut Walk<'_>, node: Node<'_>) {
     for name in bound_names(walk, target) {
         let text = walk.text(name);
         of_no_type(walk, &text, scope.clone());
+    }
+}
+
+/// The name of a parameter of types among the locals, where types are written. A value may have the same name, and is another thing.
+fn type_key(name: &str) -> String {
+    format!("type {name}")
+}
+
+/// The types that a function or a class takes as parameters: what is known of an instance is the bound, and of the type itself
+/// nothing.
+fn type_parameters(walk: &mut Walk<'_>, item: Node<'_>) {
+    let Some(list) = walk.field(item, Field::TypeParameters as u8) else { return };
+    let mut cursor = list.walk();
+    for parameter in list.named_children(&mut cursor).filter_map(|it| it.named_child(0)) {
+        // `A`, `A: Bound`, `*A`.
+        let is_bound = Kind::at(walk, parameter) == Some(Kind::ConstrainedType);
+        let parts = [0, 1].map(|at| parameter.named_child(at).filter(|_| is_bound));
+        let named = parts[0].and_then(|it| it.named_child(0)).unwrap_or(parameter);
+        let named =
+            if Kind::at(walk, named) == Some(Kind::Identifier) { Some(named) } else { named.named_child(0) };
+        let Some(named) = named else { continue };
+        let seen = parts[1].map_or(Seen::Unknown, |bound| of_type(walk, bound));
+        let name = walk.text(named);
+        walk.local(&type_key(&name), range(item), seen, true);
+        of_no_type(walk, &name, range(item));
     }
 }
 
@@ -319,7 +348,7 @@ pub(super) fn of_type(walk: &Walk<'_>, typed: Node<'_>) -> Seen {
         let inner = match Kind::at(walk, typed) {
             Some(Kind::Type | Kind::TypeParameter | Kind::Parenthesized) => typed.named_child(0),
             Some(Kind::Identifier | Kind::Attribute) => {
-                return dotted(walk, typed).map_or(Seen::Unknown, |path| named_type(&path));
+                return dotted(walk, typed).map_or(Seen::Unknown, |path| named_here(walk, &path, typed));
             }
             Some(Kind::String) => {
                 let mut cursor = typed.walk();
@@ -328,7 +357,11 @@ pub(super) fn of_type(walk: &Walk<'_>, typed: Node<'_>) -> Seen {
                     .find(|it| Kind::at(walk, *it) == Some(Kind::StringContent));
                 let path = text.map(|text| walk.text(text)).unwrap_or_default();
                 let is_path = path.chars().all(|it| it.is_alphanumeric() || matches!(it, '_' | '.'));
-                return if is_path && !path.is_empty() { named_type(&path) } else { Seen::Unknown };
+                return if is_path && !path.is_empty() {
+                    named_here(walk, &path, typed)
+                } else {
+                    Seen::Unknown
+                };
             }
             Some(Kind::GenericType | Kind::Subscript) => {
                 let name = walk.field(typed, Field::Value as u8).or_else(|| typed.named_child(0));
@@ -338,7 +371,7 @@ pub(super) fn of_type(walk: &Walk<'_>, typed: Node<'_>) -> Seen {
                     name.rsplit('.').next(),
                     Some("Optional" | "Annotated" | "Final" | "ClassVar" | "Required" | "NotRequired")
                 ) {
-                    return named_type(&name);
+                    return named_here(walk, &name, typed);
                 }
                 typed.named_child(1)
             }
@@ -357,6 +390,12 @@ pub(super) fn of_type(walk: &Walk<'_>, typed: Node<'_>) -> Seen {
         }
     }
     Seen::Unknown
+}
+
+/// An instance of a type by its path, at a place. A parameter of types stands for its bound.
+fn named_here(walk: &Walk<'_>, path: &str, at: Node<'_>) -> Seen {
+    let bound = walk.facts.locals.seen(&type_key(path), offset(at.start_byte()));
+    bound.cloned().unwrap_or_else(|| named_type(path))
 }
 
 fn named_type(path: &str) -> Seen {

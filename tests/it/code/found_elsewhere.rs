@@ -52,6 +52,23 @@ fn the_types_of_a_receiver_in_go_are_no_types_of_their_names() {
 }
 
 #[test]
+fn a_parameter_of_types_in_python_is_no_class_of_its_name() {
+    let text = "class A:\n    def foo(self): pass\nclass Base:\n    def bar(self): pass\n\
+                def free[A](a: A):\n    a.foo()\n    A.foo()\n\
+                def quoted[A](a: \"A\"): a.foo()\n\
+                def several[*A, **Base](a: A, b: Base):\n    a.foo()\n    b.bar()\n\
+                def bound[A: Base](a: A): a.bar()\n\
+                def other[B](a: A): a.foo()\n\
+                class Box[A]:\n    def put(self, a: A): a.foo()\n";
+    let graph = graph_of(&[("a.py", text)]);
+    for caller in ["free", "quoted", "several", "Box.put"] {
+        assert_eq!(certain(&graph, &format!("a.py:{caller}")), [""; 0], "{caller}");
+    }
+    assert_eq!(certain(&graph, "a.py:bound"), ["a.py:Base.bar"]);
+    assert_eq!(certain(&graph, "a.py:other"), ["a.py:A.foo"]);
+}
+
+#[test]
 fn this_within_a_function_or_a_method_of_an_object_is_not_the_class_around() {
     let text = "class Shop { go() {} }\nclass Other { go() {} }\n\
                 class Main {\nshop!: Shop;\neach(then: (s: Shop) => void) {}\n\
