@@ -12,6 +12,7 @@ use super::super::reading::offset;
 use super::super::walk::Walk;
 use super::super::{Import, ImportForm, Imported, ImportedName, Kind as Sort, Receiver};
 use super::rust::{Field, Kind, name_of};
+use super::rust_types::path_of;
 use provost_base::limits::CLASS_BASES_MAX;
 
 /// The deepest nesting of lists of names that is followed.
@@ -193,6 +194,11 @@ pub(super) fn import(walk: &mut Walk<'_>, node: Node<'_>) {
             _ => {}
         }
     }
+}
+
+/// The path of a type or a value that a node writes, [from here](from_here).
+pub(super) fn path_here(walk: &mut Walk<'_>, node: Node<'_>) -> Option<String> {
+    path_of(walk, node).map(|path| from_here(walk, path))
 }
 
 /// The names of a path in an import.

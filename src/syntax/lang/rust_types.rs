@@ -268,7 +268,7 @@ fn of_value_within(walk: &mut Walk<'_>, value: Node<'_>, depth: usize) -> Seen {
                 return typed.map_or(Seen::Unknown, |typed| of_type(walk, typed));
             }
             Some(Kind::StructExpression) => {
-                let name = walk.field(value, Field::Name as u8).and_then(|name| path_of(walk, name));
+                let name = walk.field(value, Field::Name as u8).and_then(|it| modules::path_here(walk, it));
                 return name.map_or(Seen::Unknown, |path| Seen::Of(made(&path).into()));
             }
             Some(Kind::Call) => {
@@ -288,7 +288,7 @@ fn of_value_within(walk: &mut Walk<'_>, value: Node<'_>, depth: usize) -> Seen {
                 walk.field(value, Field::Arguments as u8).and_then(|it| it.named_child(0))
             }
             Some(Kind::Scoped) => {
-                let path = path_of(walk, value);
+                let path = modules::path_here(walk, value);
                 return path.as_deref().and_then(case_of).map_or(Seen::Unknown, |of| Seen::Of(of.into()));
             }
             Some(
@@ -463,7 +463,7 @@ fn bound_in(walk: &mut Walk<'_>, bounds: Node<'_>) -> Option<String> {
     let mut cursor = bounds.walk();
     let all: Vec<Node<'_>> = bounds.named_children(&mut cursor).collect();
     let is_own = |it: &String| !STANDARD_TRAITS.contains(&it.rsplit('.').next().unwrap_or(it));
-    all.into_iter().filter_map(|it| path_of(walk, it)).find(is_own)
+    all.into_iter().filter_map(|it| modules::path_here(walk, it)).find(is_own)
 }
 
 /// What a function calls its arguments.

@@ -69,6 +69,33 @@ fn a_parameter_of_types_in_python_is_no_class_of_its_name() {
 }
 
 #[test]
+fn super_in_a_bound_and_in_a_value_is_that_of_the_module_in_the_file() {
+    let types = "pub trait Keep { fn keep(&self); }\n\
+                 pub struct Own { a: u8 }\nimpl Own { pub fn own(&self) {} }\n\
+                 pub enum State { Paid, Owed { a: u8 } }\nimpl State { pub fn state(&self) {} }\n";
+    let inner = "mod inner {\n\
+                 fn bound<T: super::Keep>(t: &T) { t.keep() }\n\
+                 fn behind<T>(t: &T) where T: super::Keep { t.keep() }\n\
+                 fn outside<T: super::super::Keep>(t: &T) { t.keep() }\n\
+                 fn made() { let x = super::Own { a: 1 }; x.own() }\n\
+                 fn case() { let x = super::State::Paid; x.state() }\n\
+                 fn with_fields() { let x = super::State::Owed { a: 1 }; x.state() }\n\
+                 }\n";
+    let (lib, a) = (format!("mod a;\n{types}"), format!("{types}{inner}"));
+    let graph = graph_of(&[("src/lib.rs", &lib), ("src/a.rs", &a)]);
+    for (caller, called) in [
+        ("bound", "src/a.rs:Keep.keep"),
+        ("behind", "src/a.rs:Keep.keep"),
+        ("outside", "src/lib.rs:Keep.keep"),
+        ("made", "src/a.rs:Own.own"),
+        ("case", "src/a.rs:State.state"),
+        ("with_fields", "src/a.rs:State.state"),
+    ] {
+        assert_eq!(certain(&graph, &format!("src/a.rs:inner.{caller}")), [called], "{caller}");
+    }
+}
+
+#[test]
 fn this_within_a_function_or_a_method_of_an_object_is_not_the_class_around() {
     let text = "class Shop { go() {} }\nclass Other { go() {} }\n\
                 class Main {\nshop!: Shop;\neach(then: (s: Shop) => void) {}\n\
