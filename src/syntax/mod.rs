@@ -41,7 +41,7 @@ pub use calls::{Call, Callee, Edge, Form, Receiver, Target, keep_last};
 pub use given::Given;
 pub use imports::{Export, Exported, Import, ImportForm, Imported, ImportedName};
 pub use knowledge::Knowledge;
-pub use lang::{AROUND, COPIED};
+pub use lang::{AROUND, COPIED, NAMED_BASE};
 pub use language::{Language, language_of};
 pub use notes::{BOTH, ELSEWHERE, HOLDS, TAKEN_OUT};
 pub use reading::{Reading, Unread, read};

@@ -9,7 +9,7 @@ use super::c::key_of;
 use crate::Target;
 use crate::outline::{CalleeKind, Node, Outline, Take, Use};
 use crate::resolve::Resolver;
-use provost_syntax::{AROUND, COPIED, Kind};
+use provost_syntax::{AROUND, COPIED, Kind, NAMED_BASE};
 
 /// The most files that one file includes, directly or indirectly.
 const INCLUDED_MAX: usize = 1_024;
@@ -58,6 +58,13 @@ pub(super) fn targets(resolver: &mut Resolver<'_>, one: &Use) -> Vec<(Target, bo
                 None => return names.guess(name).unwrap_or(unknown),
             },
         },
+        CalleeKind::Instance(path) if outline.word(path).starts_with(NAMED_BASE) => {
+            let written = outline.word(path).trim_start_matches(NAMED_BASE);
+            match names.base_called(caller, name, &within(written, name)) {
+                Some(found) => found,
+                None => return Vec::new(),
+            }
+        }
         CalleeKind::Instance(path) => {
             let Some(of) = names.along(caller, outline.word(path), 0) else { return unknown };
             let found = names.member(&of, name, 0);
@@ -310,7 +317,7 @@ impl<'g> Names<'_, 'g> {
     /// a copy, which no constructor of the class has to make.
     fn made_before(&mut self, constructor: &str, one: &Use, may_be_copied: bool) -> Vec<(Target, bool)> {
         let (unknown, name) = (vec![(Target::Unknown(one.name), false)], self.outline.word(one.name));
-        let (found, guess) = match self.base_called(constructor, name) {
+        let (found, guess) = match self.base_called(constructor, name, name) {
             Some(Some(found)) => (found, false),
             Some(None) => return unknown,
             None => match self.field_made(constructor, name) {
@@ -343,17 +350,23 @@ impl<'g> Names<'_, 'g> {
     }
 
     /// What makes the base of this name for the class of a constructor; within, none of a base that no file defines. None where the class
-    /// has no such base.
-    fn base_called(&mut self, constructor: &str, name: &str) -> Option<Option<Found>> {
+    /// has no such base. The path is the name as it is written, which says which one of several bases of this name is meant.
+    fn base_called(&mut self, constructor: &str, name: &str, written: &str) -> Option<Option<Found>> {
         let class = self.class_around(constructor)?;
         let files = self.resolver.files;
         let last = |path: &'g str| path.rsplit('.').next().unwrap_or(path);
         for (file, node) in class.iter().copied() {
             let Some(outline) = files.outline(file) else { continue };
             let path = outline.path(node);
-            let mut bases = outline.nodes[node as usize].bases.iter().map(|base| outline.word(*base));
-            if let Some(base) = bases.find(|base| last(base) == name) {
-                let Some(found) = self.along(around(path), base, 1) else { return Some(None) };
+            let bases = outline.nodes[node as usize].bases.iter().map(|base| outline.word(*base));
+            let bases: Vec<&str> = bases.filter(|base| last(base) == name).collect();
+            if !bases.is_empty() {
+                let meant = if bases.len() > 1 { self.along(path, written, 1) } else { None };
+                let found = bases.iter().find_map(|base| {
+                    let found = self.along(around(path), base, 1);
+                    found.filter(|it| bases.len() == 1 || meant.as_ref() == Some(it))
+                });
+                let Some(found) = found else { return Some(None) };
                 let made = self.member(&found, name, 1).filter(|made| self.is_constructor(made));
                 return Some(Some(made.unwrap_or(found)));
             }

@@ -467,12 +467,12 @@ fn call(walk: &mut Walk<'_>, node: Node<'_>) {
 /// `Base(…)` or `field(…)` before the code of a constructor; the graph knows which of both it is.
 fn initialised(walk: &mut Walk<'_>, node: Node<'_>) {
     let Some(path) = node.named_child(0).and_then(|it| types::path_of(walk, it)) else { return };
-    let name = path.rsplit('.').next().unwrap_or(&path);
+    let (receiver, name) = match path.rsplit_once('.') {
+        Some((before, name)) => (Receiver::Instance(format!("{}{before}", types::NAMED_BASE).into()), name),
+        None if types::may_be_copied(walk, node) => (Receiver::Within(types::COPIED.into()), path.as_str()),
+        None => (Receiver::Super, path.as_str()),
+    };
     if !path.starts_with("std.") {
-        let receiver = match types::may_be_copied(walk, node) {
-            true => Receiver::Within(types::COPIED.into()),
-            false => Receiver::Super,
-        };
         walk.call(node, name, receiver, Form::New);
     }
 }

@@ -59,6 +59,9 @@ pub const AROUND: &str = "@";
 /// The scope of a call in front of a constructor's code that may as well copy or move a value that is there: no name is like it.
 pub const COPIED: &str = "=";
 
+/// The beginning of a receiver that is what a constructor writes before the name of a base: no name begins with it.
+pub const NAMED_BASE: char = ':';
+
 /// The name of a type, a function or a namespace with dots between its parts, without what templates are made with.
 pub(super) fn path_of(walk: &Walk<'_>, named: Node<'_>) -> Option<String> {
     let (mut names, mut at): (Vec<String>, Node<'_>) = (Vec::new(), named);

@@ -70,7 +70,7 @@ mod swift_properties;
 mod swift_signatures;
 mod swift_types;
 
-pub use c_types::{AROUND, COPIED};
+pub use c_types::{AROUND, COPIED, NAMED_BASE};
 pub(super) use children::Inside;
 use tree_sitter::Node;
 

@@ -123,3 +123,26 @@ fn this_within_a_function_or_a_method_of_an_object_is_not_the_class_around() {
         assert_eq!(goes(caller), ["main.ts:Shop.go"], "{caller}");
     }
 }
+
+#[test]
+fn a_base_is_the_one_whose_namespace_its_constructor_writes() {
+    let text = "namespace n1 { struct Base { Base(int) {} }; }\n\
+                namespace n2 { struct Base { Base(int) {} }; }\n\
+                struct Both : n1::Base, n2::Base { Both() : n1::Base(1), n2::Base(2) {} };\n\
+                struct Second : n1::Base, n2::Base { Second() : n2::Base(2) {} };\n\
+                struct Bare : n2::Base { Bare() : Base(1) {} };\n\
+                struct Outside : boost::Base { Outside() : boost::Base(1) {} };\n\
+                using namespace n1;\n\
+                struct Used : Base { Used() : n1::Base(1) {} };\n";
+    let graph = graph_of(&[("a.cpp", text)]);
+    let (one, two) = ("a.cpp:n1.Base.Base", "a.cpp:n2.Base.Base");
+    for (caller, called) in [
+        ("Both", &[one, two][..]),
+        ("Second", &[two]),
+        ("Bare", &[two]),
+        ("Outside", &["?:Base"]),
+        ("Used", &[one]),
+    ] {
+        assert_eq!(callees(&graph, &format!("a.cpp:{caller}.{caller}")), called, "{caller}");
+    }
+}
