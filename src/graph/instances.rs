@@ -61,7 +61,24 @@ impl<'g> Resolver<'g> {
                 }
             };
         }
+        if let Some(code) = found.and_then(|found| self.in_place_of(found)) {
+            self.declared = declared;
+            return (code, true);
+        }
         (declared.unwrap_or(Target::Unknown(one.name)), false)
+    }
+
+    /// The only code that a class has in place of what an interface does for classes without any.
+    fn in_place_of(&mut self, found: Value) -> Option<Target> {
+        let (look, Value::Symbol { file, node }) = (self.outline.rules().code_of?, found) else {
+            return None;
+        };
+        let outline = self.files.outline(file)?;
+        let around = &outline.nodes[outline.nodes[node as usize].parent? as usize];
+        if around.kind != Kind::Interface {
+            return None;
+        }
+        look(self, (file, node)).and_then(|code| self.called(code))
     }
 
     /// The class that a name means in a file, at a place within a symbol.

@@ -10,6 +10,12 @@ fn certain(graph: &Graph, of: &str) -> Vec<String> {
     found.filter(|(_, by)| *by == FoundBy::Rules).map(|(it, _)| it.to_string()).collect()
 }
 
+/// What a symbol calls as a guess.
+fn guessed(graph: &Graph, of: &str) -> Vec<String> {
+    let found = graph.callees_found(&symbol(of)).into_iter();
+    found.filter(|(_, by)| *by == FoundBy::Guess).map(|(it, _)| it.to_string()).collect()
+}
+
 #[test]
 fn a_callback_is_given_nothing_certain_where_the_caller_chooses_the_type() {
     let text = "class Base { go() {} }\nclass Derived extends Base { go() {} }\n\
@@ -145,4 +151,30 @@ fn a_base_is_the_one_whose_namespace_its_constructor_writes() {
     ] {
         assert_eq!(callees(&graph, &format!("a.cpp:{caller}.{caller}")), called, "{caller}");
     }
+}
+
+#[test]
+fn what_a_trait_does_by_itself_may_be_done_by_its_only_impl() {
+    let text = "pub trait Keep { fn more(&self) {} fn twice(&self) { self.more() } fn alone(&self) {} }\n\
+                pub struct Store;\nimpl Keep for Store { fn more(&self) {} }\n\
+                fn bound<T: Keep>(t: &T) { t.more(); t.alone(); }\n\
+                fn behind(t: &dyn Keep) { t.more(); }\n\
+                fn own(t: &Store) { t.more(); t.alone(); }\n";
+    let graph = graph_of(&[("src/lib.rs", text)]);
+    let (declared, code, alone) =
+        ("src/lib.rs:Keep.more", "src/lib.rs:Store.Keep.more", "src/lib.rs:Keep.alone");
+    for (caller, sure) in
+        [("bound", &[declared, alone][..]), ("behind", &[declared]), ("Keep.twice", &[declared])]
+    {
+        let caller = format!("src/lib.rs:{caller}");
+        assert_eq!(
+            (certain(&graph, &caller), guessed(&graph, &caller)),
+            (sure.iter().map(ToString::to_string).collect(), vec![code.to_owned()]),
+            "{caller}"
+        );
+    }
+    assert_eq!(certain(&graph, "src/lib.rs:own"), [code, alone]);
+    // A second `impl` makes it one of two.
+    let second = format!("{text}pub struct Other;\nimpl Keep for Other {{ fn more(&self) {{}} }}\n");
+    assert_eq!(guessed(&graph_of(&[("src/lib.rs", &second)]), "src/lib.rs:bound"), [""; 0]);
 }
