@@ -2,7 +2,7 @@
 
 use provost::graph::{FoundBy, Graph};
 
-use crate::support::graphs::{graph_of, symbol};
+use crate::support::graphs::{callees, graph_of, symbol};
 
 /// What a symbol calls for certain.
 fn certain(graph: &Graph, of: &str) -> Vec<String> {
