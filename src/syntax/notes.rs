@@ -59,6 +59,8 @@ pub(super) struct Notes {
     pub(super) declared_by: BTreeMap<u32, (u32, Vec<u32>)>,
     /// Macros that were hidden from the grammar, in order.
     pub(super) masked: Vec<Range<u32>>,
+    /// The paths of the namespaces so far.
+    pub(super) namespace_paths: BTreeSet<Box<str>>,
     /// Unnamed scopes, whose symbols no other file knows.
     pub(super) nameless: Vec<Range<u32>>,
     /// Symbols that no other file knows, by number.

@@ -550,8 +550,12 @@ impl<'a> Walk<'a> {
         Some(signed.ok_or(Broken))
     }
 
+    pub(super) fn has_room(&self, bytes: usize) -> bool {
+        bytes <= self.text_left
+    }
+
     pub(super) fn spend(&mut self, bytes: usize) -> bool {
-        let enough = bytes <= self.text_left;
+        let enough = self.has_room(bytes);
         self.text_left = self.text_left.saturating_sub(bytes);
         enough
     }

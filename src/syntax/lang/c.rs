@@ -217,6 +217,8 @@ fn namespace(walk: &mut Walk<'_>, node: Node<'_>) {
         // Each lies within the one before.
         let from = if nth == 0 { start } else { part.start_byte() };
         let at = walk.symbol(Found::new(&text, Sort::Namespace, from..node.end_byte()));
+        let path = at.map(|at| walk.facts.symbols[at as usize].path.clone());
+        walk.notes.namespace_paths.extend(path);
         walk.open(at);
     }
 }
@@ -230,7 +232,8 @@ fn function(walk: &mut Walk<'_>, node: Node<'_>) {
         // Nothing calls it by its name.
         Some((path, name)) => (Some(path), name, Sort::Function, None),
         None => {
-            let (path, name, sort) = named(walk, node, &declared);
+            let own = types::parameters_of_template(walk, node);
+            let (path, name, sort) = named(walk, &declared, &own);
             (path, name, sort, declarators::signature(walk, node, &declared))
         }
     };
@@ -245,9 +248,8 @@ fn function(walk: &mut Walk<'_>, node: Node<'_>) {
 }
 
 /// The path of what is defined outside of its scope, its own name, and what it is.
-fn named(walk: &Walk<'_>, node: Node<'_>, declared: &Declared<'_>) -> (Option<String>, String, Sort) {
-    let own = types::parameters_of_template(walk, node);
-    let mut names = declarators::names_of(walk, declared.name, &own);
+fn named(walk: &Walk<'_>, declared: &Declared<'_>, own: &[String]) -> (Option<String>, String, Sort) {
+    let mut names = declarators::names_of(walk, declared.name, own);
     let name = names.pop().unwrap_or_default();
     let owner = walk.scope.owner.map(|owner| walk.facts.symbols[owner as usize].path.to_string());
     let in_class = walk.owner_kind() == Some(Sort::Class);
@@ -264,7 +266,7 @@ fn named(walk: &Walk<'_>, node: Node<'_>, declared: &Declared<'_>) -> (Option<St
     });
     let is_of_namespace = path.as_ref().is_some_and(|path| {
         let around = path.rsplit_once('.').map_or("", |it| it.0);
-        walk.facts.symbols.iter().any(|it| it.kind == Sort::Namespace && *it.path == *around)
+        walk.notes.namespace_paths.contains(around)
     });
     let sort = match () {
         () if is_made => Sort::Constructor,
@@ -298,19 +300,20 @@ fn declaration(walk: &mut Walk<'_>, node: Node<'_>) {
         parts.iter().all(Option::is_some)
     });
     let alone = all.len() == 1 && !has_name;
+    let shared = Shared::of(walk, node);
     let mut last = None;
     for (nth, declarator) in all.iter().enumerate() {
         if let Some(list) = types::structured_binding(walk, *declarator) {
-            last = bind(walk, node, list).or(last);
+            last = bind(walk, node, list, &shared).or(last);
             continue;
         }
         let range = match alone {
-            true => whole(walk, node),
+            true => shared.whole.clone(),
             // The text of a type that is defined here is the type's.
             false if has_body => declarator.byte_range(),
-            false => part(walk, node, (nth, all.len()), declarator.byte_range()),
+            false => part(&shared.whole, (nth, all.len()), declarator.byte_range()),
         };
-        let at = declare(walk, node, *declarator, range);
+        let at = declare(walk, node, *declarator, (range, &shared));
         if !has_body {
             walk.declared_by(node, all[0].start_byte(), at);
         }
@@ -324,21 +327,35 @@ fn declaration(walk: &mut Walk<'_>, node: Node<'_>) {
     }
 }
 
+/// What the names of a declaration have in common. It is looked at once, since there may be hundreds of thousands of names.
+struct Shared {
+    whole: Range<usize>,
+    hidden: bool,
+    is_extern: bool,
+    /// The parameters of the templates around it.
+    own: Vec<String>,
+}
+
+impl Shared {
+    fn of(walk: &Walk<'_>, node: Node<'_>) -> Self {
+        Self {
+            whole: whole(walk, node),
+            hidden: is_hidden(walk, node),
+            is_extern: declarators::has_word(walk, node, "extern"),
+            own: types::parameters_of_template(walk, node),
+        }
+    }
+}
+
 /// The range of one of several names that a declaration declares: the first one has the text before it, the last one that behind it.
-pub(super) fn part(
-    walk: &Walk<'_>,
-    node: Node<'_>,
-    (nth, count): (usize, usize),
-    own: Range<usize>,
-) -> Range<usize> {
-    let whole = whole(walk, node);
+pub(super) fn part(whole: &Range<usize>, (nth, count): (usize, usize), own: Range<usize>) -> Range<usize> {
     let start = if nth == 0 { whole.start } else { own.start };
     start..if nth + 1 == count { whole.end } else { own.end }
 }
 
 /// `auto [a, b] = …`: the first name stands for all of it.
-fn bind(walk: &mut Walk<'_>, node: Node<'_>, list: Node<'_>) -> Option<u32> {
-    let (whole, hidden) = (whole(walk, node), is_hidden(walk, node));
+fn bind(walk: &mut Walk<'_>, node: Node<'_>, list: Node<'_>, shared: &Shared) -> Option<u32> {
+    let (whole, hidden) = (&shared.whole, shared.hidden);
     let mut first = None;
     let mut cursor = list.walk();
     let names = list.named_children(&mut cursor).filter(|it| Kind::at(walk, *it) == Some(Kind::Identifier));
@@ -352,11 +369,16 @@ fn bind(walk: &mut Walk<'_>, node: Node<'_>, list: Node<'_>) -> Option<u32> {
     first
 }
 
-fn declare(walk: &mut Walk<'_>, node: Node<'_>, declarator: Node<'_>, range: Range<usize>) -> Option<u32> {
+fn declare(
+    walk: &mut Walk<'_>,
+    node: Node<'_>,
+    declarator: Node<'_>,
+    (range, shared): (Range<usize>, &Shared),
+) -> Option<u32> {
     let declared = declarators::of_declarator(walk, declarator)?;
-    let hidden = is_hidden(walk, node);
+    let (hidden, own) = (shared.hidden, &shared.own);
     if declared.function.is_some() {
-        let (path, name, sort) = named(walk, node, &declared);
+        let (path, name, sort) = named(walk, &declared, own);
         let signature = declarators::signature(walk, node, &declared);
         let seen = types::of_result(walk, node, &declared);
         let found = Found { signature, seen, typed: true, declared: true, ..Found::new(&name, sort, range) };
@@ -364,8 +386,7 @@ fn declare(walk: &mut Walk<'_>, node: Node<'_>, declarator: Node<'_>, range: Ran
     }
     let lambda =
         declarators::value_of(walk, declarator).filter(|it| Kind::at(walk, *it) == Some(Kind::Lambda));
-    let own = types::parameters_of_template(walk, node);
-    let mut names = declarators::names_of(walk, declared.name, &own);
+    let mut names = declarators::names_of(walk, declared.name, own);
     let name = names.pop()?;
     let before = walk.scope.owner.map(|owner| format!("{}.", walk.facts.symbols[owner as usize].path));
     let path =
@@ -378,8 +399,7 @@ fn declare(walk: &mut Walk<'_>, node: Node<'_>, declarator: Node<'_>, range: Ran
     let in_class = Kind::at(walk, node) == Some(Kind::FieldDeclaration);
     let seen = types::of_declared(walk, node, declarator);
     let signature = declarators::signature(walk, node, &declared);
-    let is_extern =
-        declarators::has_word(walk, node, "extern") && declarators::value_of(walk, declarator).is_none();
+    let is_extern = shared.is_extern && declarators::value_of(walk, declarator).is_none();
     let sort = if in_class { Sort::Field } else { Sort::Variable };
     let class = types::class_within(walk, node, &declared).filter(|_| in_class);
     let found = Found { signature, seen, typed: true, declared: is_extern, ..Found::new(&name, sort, range) };

@@ -207,7 +207,7 @@ pub(super) fn typedef(walk: &mut Walk<'_>, node: Node<'_>) {
         let range = match declared.top.byte_range() {
             _ if is_whole => whole.clone(),
             own if body.is_some() => own,
-            own => part(walk, node, (nth, all.len()), own),
+            own => part(&whole, (nth, all.len()), own),
         };
         let found = Found { signature, declared: declared_only, ..Found::new(&text, Sort::TypeAlias, range) };
         let at = walk.symbol(found);

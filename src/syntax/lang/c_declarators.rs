@@ -101,9 +101,10 @@ pub(super) fn has_word(walk: &Walk<'_>, node: Node<'_>, word: &str) -> bool {
     if child_of(walk, node, &[Kind::Storage]).is_none() {
         return false;
     }
-    let mut cursor = node.walk();
-    node.children(&mut cursor)
-        .take_while(|it| Kind::at(walk, *it) != Some(Kind::Block))
+    // Behind the first name are further names, of which there may be many.
+    let names = walk.field(node, Field::Declarator as u8).map_or(node.end_byte(), |it| it.start_byte());
+    Within::of(node)
+        .take_while(|it| it.start_byte() < names && Kind::at(walk, *it) != Some(Kind::Block))
         .any(|it| Kind::at(walk, it) == Some(Kind::Storage) && *walk.text(it) == *word)
 }
 
@@ -189,6 +190,10 @@ pub(super) fn signature(
     // Of several names in one declaration, each has what stands before all of them.
     let first =
         walk.field(node, Field::Declarator as u8).map_or(declared.top.start_byte(), |it| it.start_byte());
+    // Each of many names may have many words before it. Where there is no room for the words, nothing looks at them.
+    if !walk.has_room(first.saturating_sub(node.start_byte())) {
+        return None;
+    }
     for child in Within::of(node) {
         if child.start_byte() >= first.min(declared.top.start_byte()) {
             break;

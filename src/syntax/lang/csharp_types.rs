@@ -1,5 +1,6 @@
 //! Types as they are written in C#, and the values of names, as far as their types can be seen.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use tree_sitter::Node;
@@ -265,17 +266,19 @@ pub(super) fn created(walk: &mut Walk<'_>, node: Node<'_>) {
 /// The types that a declaration takes as parameters: what is known of them is what they have to be.
 pub(super) fn type_parameters(walk: &mut Walk<'_>, item: Node<'_>) {
     let Some(parameters) = child_of(walk, item, &[Kind::TypeParameters]) else { return };
-    let mut bounds: Vec<(String, Seen)> = Vec::new();
+    let mut bounds: BTreeMap<String, Seen> = BTreeMap::new();
     for clause in children_of(walk, item, Kind::Constraints) {
         let Some(name) = child_of(walk, clause, &[Kind::Identifier]) else { continue };
         let typed = children_of(walk, clause, Kind::Constraint);
         let bound = typed.iter().find_map(|it| walk.field(*it, Field::Type as u8));
-        bounds.extend(bound.map(|bound| (walk.text(name).into_owned(), of_type(walk, bound))));
+        if let Some(bound) = bound {
+            bounds.entry(walk.text(name).into_owned()).or_insert_with(|| of_type(walk, bound));
+        }
     }
     for parameter in children_of(walk, parameters, Kind::TypeParameter) {
         let Some(name) = walk.field(parameter, Field::Name as u8) else { continue };
         let name = walk.text(name);
-        let seen = bounds.iter().find(|(it, _)| *it == *name).map_or(Seen::Unknown, |it| it.1.clone());
+        let seen = bounds.get(&*name).cloned().unwrap_or(Seen::Unknown);
         walk.local(&name, range(item), seen, true);
     }
 }

@@ -1,5 +1,6 @@
 //! Types as they are written in Rust, and the values of names, as far as their types can be seen.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use tree_sitter::Node;
@@ -431,7 +432,7 @@ fn fields(walk: &Walk<'_>, value: Node<'_>) -> Option<Receiver> {
 /// library, there or behind `where`.
 pub(super) fn type_parameters(walk: &mut Walk<'_>, item: Node<'_>) {
     let Some(parameters) = walk.field(item, Field::TypeParameters as u8) else { return };
-    let mut behind: Vec<(String, Node<'_>)> = Vec::new();
+    let mut behind: BTreeMap<String, Vec<Node<'_>>> = BTreeMap::new();
     let mut cursor = item.walk();
     let clause = item.named_children(&mut cursor).find(|it| Kind::at(walk, *it) == Some(Kind::Where));
     if let Some(clause) = clause {
@@ -440,7 +441,7 @@ pub(super) fn type_parameters(walk: &mut Walk<'_>, item: Node<'_>) {
             if let (Some(of), Some(bounds)) =
                 (walk.field(it, Field::Left as u8), walk.field(it, Field::Bounds as u8))
             {
-                behind.push((walk.text(of).into_owned(), bounds));
+                behind.entry(walk.text(of).into_owned()).or_default().push(bounds);
             }
         }
     }
@@ -451,9 +452,8 @@ pub(super) fn type_parameters(walk: &mut Walk<'_>, item: Node<'_>) {
         {
             let name = walk.text(name);
             let there = walk.field(parameter, Field::Bounds as u8);
-            let of_it = behind.iter().filter(|(of, _)| **of == *name).map(|(_, bounds)| *bounds);
-            let all: Vec<Node<'_>> = there.into_iter().chain(of_it).collect();
-            let bound = all.into_iter().find_map(|bounds| bound_in(walk, bounds));
+            let of_it = behind.get(&*name).into_iter().flatten().copied();
+            let bound = there.into_iter().chain(of_it).find_map(|bounds| bound_in(walk, bounds));
             walk.local(&name, range(item), bound.map_or(Seen::Unknown, |it| Seen::Of(it.into())), true);
         }
     }

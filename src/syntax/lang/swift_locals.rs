@@ -1,5 +1,6 @@
 //! The local names of functions in Swift.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use tree_sitter::Node;
@@ -23,13 +24,15 @@ fn range(node: Node<'_>) -> Range<u32> {
 /// The types that a declaration takes as parameters: what is known of them is their bound, there or behind `where`.
 pub(super) fn type_parameters(walk: &mut Walk<'_>, item: Node<'_>) {
     let Some(list) = child_of(walk, item, &[Kind::TypeParameters]) else { return };
-    let mut bounds: Vec<(String, String)> = Vec::new();
+    let mut bounds: BTreeMap<String, String> = BTreeMap::new();
     if let Some(constraints) = child_of(walk, item, &[Kind::TypeConstraints]) {
         for it in children_of(walk, constraints, Kind::TypeConstraint) {
             let Some(it) = child_of(walk, it, &[Kind::InheritanceConstraint]) else { continue };
             let of = child_of(walk, it, &[Kind::Identifier]).map(|it| walk.text(it).into_owned());
             let bound = walk.field(it, Field::InheritsFrom as u8).or(walk.field(it, Field::Name as u8));
-            bounds.extend(of.zip(bound.and_then(|it| types::path_of(walk, it))));
+            if let Some((of, bound)) = of.zip(bound.and_then(|it| types::path_of(walk, it))) {
+                bounds.entry(of).or_insert(bound);
+            }
         }
     }
     for parameter in children_of(walk, list, Kind::TypeParameter) {
@@ -38,7 +41,7 @@ pub(super) fn type_parameters(walk: &mut Walk<'_>, item: Node<'_>) {
         let mut cursor = parameter.walk();
         let bound = parameter.named_children(&mut cursor).find(|it| it.start_byte() > named.start_byte());
         let bound = bound.and_then(|it| types::path_of(walk, it));
-        let bound = bound.or_else(|| bounds.iter().find(|it| it.0 == name).map(|it| it.1.clone()));
+        let bound = bound.or_else(|| bounds.get(&*name).cloned());
         let seen = bound.map_or(Seen::Unknown, |it| Seen::Of(it.into()));
         walk.local(&name, range(item), seen, true);
     }

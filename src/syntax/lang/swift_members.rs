@@ -21,16 +21,21 @@ pub(super) fn is_member(walk: &Walk<'_>) -> bool {
 }
 
 /// Whether others than the file itself cannot know a declaration.
-fn is_private(walk: &Walk<'_>, node: Node<'_>) -> bool {
+pub(super) fn is_private(walk: &Walk<'_>, node: Node<'_>) -> bool {
     let written = words(walk, node);
     written.iter().any(|it| matches!(&**it, "private" | "fileprivate"))
 }
 
 /// Notes that no other file knows a symbol at the top.
 pub(super) fn hide(walk: &mut Walk<'_>, node: Node<'_>, at: Option<u32>) {
-    if let Some(at) = at.filter(|at| walk.facts.symbols[*at as usize].parent.is_none())
-        && is_private(walk, node)
-    {
+    let is_private = at.is_some() && is_private(walk, node);
+    hide_if(walk, is_private, at);
+}
+
+/// The same, where it is known whether the declaration is one that others cannot know.
+pub(super) fn hide_if(walk: &mut Walk<'_>, is_private: bool, at: Option<u32>) {
+    let at = at.filter(|at| walk.facts.symbols[*at as usize].parent.is_none());
+    if let Some(at) = at.filter(|_| is_private) {
         walk.notes.hidden.insert(at);
     }
 }

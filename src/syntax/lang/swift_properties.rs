@@ -9,7 +9,7 @@ use super::children::child_of;
 use super::swift::Kind;
 use super::swift_expected as expected;
 use super::swift_locals as locals;
-use super::swift_members::{hide, is_member};
+use super::swift_members::{hide_if, is_member, is_private};
 use super::swift_signatures::{Parts, parts_of, signed};
 use super::swift_types as types;
 
@@ -85,6 +85,12 @@ pub(super) fn property(walk: &mut Walk<'_>, node: Node<'_>, kind: Kind) {
         return locals::declared(walk, node);
     }
     let groups = groups(node, "name");
+    // Looked at once, since there may be thousands of names.
+    let said = Said {
+        words: parts_of(walk, node).words,
+        word: word_of(walk, node),
+        is_private: is_private(walk, node),
+    };
     let mut declared: Vec<u32> = Vec::new();
     walk.attributes_end(node.start_byte());
     for (nth, group) in groups.iter().enumerate() {
@@ -97,11 +103,11 @@ pub(super) fn property(walk: &mut Walk<'_>, node: Node<'_>, kind: Kind) {
             let begins = if nth == 0 && at == 0 { node.start_byte() } else { named.start_byte() };
             let range = begins..if at == 0 { ends } else { named.end_byte() };
             let own = if is_one { &group[..] } else { &[] };
-            let symbol = declare(walk, node, kind, (named, own), range);
+            let symbol = declare(walk, &said, kind, (named, own), range);
             // Of a pattern all is shared, of a list what stands before it.
             let shared_to = if is_one { pattern.start_byte() } else { ends };
             walk.declared_by(node, shared_to, symbol);
-            hide(walk, node, symbol);
+            hide_if(walk, said.is_private, symbol);
             declared.extend(symbol);
         }
     }
@@ -109,9 +115,16 @@ pub(super) fn property(walk: &mut Walk<'_>, node: Node<'_>, kind: Kind) {
     walk.open_for_owner();
 }
 
+/// What a declaration says of all its names.
+struct Said {
+    words: String,
+    word: &'static str,
+    is_private: bool,
+}
+
 fn declare(
     walk: &mut Walk<'_>,
-    node: Node<'_>,
+    said: &Said,
     kind: Kind,
     (named, group): (Node<'_>, &[Node<'_>]),
     range: std::ops::Range<usize>,
@@ -135,8 +148,8 @@ fn declare(
     }
     let signature = typed.and_then(|typed| {
         let parts = Parts {
-            words: parts_of(walk, node).words,
-            word: word_of(walk, node).into(),
+            words: said.words.clone(),
+            word: said.word.into(),
             bases: vec![typed],
             accessors: accessors(walk, computed.or(asked)),
             ..Parts::default()

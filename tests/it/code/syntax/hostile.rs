@@ -452,3 +452,43 @@ fn what_a_grammar_is_shown_at_the_second_time_is_made_in_a_time_that_grows_with_
         assert!(began.elapsed().as_secs() < 30, "{language:?} takes {:?} for {hostile}", began.elapsed());
     }
 }
+
+/// So many names, each with its number, with something between them.
+fn many(count: usize, between: &str, name: impl Fn(usize) -> String) -> String {
+    (0..count).map(name).collect::<Vec<_>>().join(between)
+}
+
+#[test]
+fn one_declaration_of_tens_of_thousands_of_names_is_read_in_a_time_that_grows_with_them() {
+    let names = |count| many(count, ",", |n| format!("a{n}"));
+    let types = |count, between| many(count, between, |n| format!("a{n}: T"));
+    let classes = |count| many(count, ",", |n| format!("T{n}"));
+    for (language, text) in [
+        (Language::TypeScript, format!("function f({{{}}}: P) {{}}", names(60_000))),
+        (Language::TypeScript, format!("function f({{{}}}: {{{}}}) {{}}", names(20_000), types(20_000, ";"))),
+        (Language::C, format!("int {};", names(60_000))),
+        (Language::C, format!("extern int {};", names(60_000))),
+        (Language::C, format!("{} int {};", "API_X ".repeat(10_000), names(20_000))),
+        (Language::C, format!("{} int {};", "static ".repeat(2_000), names(40_000))),
+        (Language::Cpp, format!("int {};", many(30_000, ",", |n| format!("a::f{n}()")))),
+        (
+            Language::Rust,
+            format!("fn f<{}>() where {} {{}}", classes(30_000), many(30_000, ",", |n| format!("T{n}: B"))),
+        ),
+        (
+            Language::CSharp,
+            format!("class A<{}> {} {{}}", classes(40_000), many(40_000, " ", |n| format!("where T{n} : B"))),
+        ),
+        (
+            Language::Swift,
+            format!("func f<{}>() where {} {{}}", classes(30_000), many(30_000, ",", |n| format!("T{n}: B"))),
+        ),
+        (Language::Swift, format!("var {}", many(8_000, ", ", |n| format!("a{n} = 1")))),
+        (Language::Swift, format!("class A {{ var {} }}", types(6_000, ", "))),
+    ] {
+        let reading = reading_of(language, &text);
+        let shown = text.get(..24).unwrap_or(&text);
+        // The walk looks at the time between nodes, and says that it was too late.
+        assert!(!reading.trouble.contains(&Trouble::TooHard), "{language:?}: {shown}");
+    }
+}
