@@ -304,6 +304,18 @@ fn a_file_that_is_cut_off_at_every_tenth_byte_has_what_is_before_the_cut_or_says
     }
 }
 
+/// Whether nothing but a comma and parts of a list lies between symbols, which one declaration declares then.
+fn are_declared_together((whole, text): (&Reading, &str), names: &[String]) -> bool {
+    let find = |name: &String| whole.find(name).first().map(|it| it.range.clone());
+    let Some(mut ranges) = names.iter().map(find).collect::<Option<Vec<_>>>() else { return false };
+    ranges.sort_by_key(|it| (it.start, it.end));
+    !ranges.is_empty()
+        && ranges.windows(2).all(|pair| {
+            let between = text.get(pair[0].end as usize..pair[1].start as usize).unwrap_or(",");
+            between.contains(',') && !between.contains([';', '}'])
+        })
+}
+
 /// A symbol that is being written keeps its name while it does not parse.
 #[test]
 fn the_symbol_that_is_being_edited_is_the_one_that_is_touched_while_it_does_not_parse() {
@@ -321,8 +333,9 @@ fn the_symbol_that_is_being_edited_is_the_one_that_is_touched_while_it_does_not_
                 (innermost(&whole, at), touches_as_read((&whole, &text), (&after, &edited)));
             // Between two symbols on lines of their own, the one below has its comments.
             // What one declaration declares is touched together.
-            let is_one_of = found.len() > 1 && found.contains(&expected);
-            let is_within = !found.is_empty() && found.iter().all(|it| encloses(&expected, it));
+            let are_one = found.len() == 1 || are_declared_together((&whole, &text), &found);
+            let is_one_of = are_one && found.contains(&expected);
+            let is_within = are_one && found.iter().all(|it| encloses(&expected, it));
             let is_it = found == [expected.clone()] || is_one_of || is_within;
             assert!(is_it, "{expected} and {found:?} at {at} of:\n{text}");
         }
