@@ -110,7 +110,7 @@ fn in_csharp_a_type_with_parameters_is_told_from_one_without_that_has_its_name()
     let more = "namespace Shop; public partial class Store { public int Size() { return 5; } }\n";
     let main =
         "namespace Shop; class Main { void Go(Store one, Store<int> two) { one.Total(); two.Total(); } }\n";
-    let files = [("Store.cs", plain), ("StoreOfT.cs", generic), ("Store.More.cs", more), ("Main.cs", main)];
+    let files = [("Store.cs", plain), ("StoreOfT.cs", generic), ("Yet.More.cs", more), ("Main.cs", main)];
     let graph = graph_of(&files);
     let found = |graph: &provost::graph::Graph, caller: &str| -> Vec<(String, FoundBy)> {
         let all = graph.callees_found(&symbol(caller)).into_iter();
@@ -121,7 +121,7 @@ fn in_csharp_a_type_with_parameters_is_told_from_one_without_that_has_its_name()
     let within = found(&graph, "Store.cs:Store.Run");
     assert_eq!(
         within,
-        [of("Store.cs:Store.Total", sure), of("Store.More.cs:Store.Size", sure)],
+        [of("Store.cs:Store.Total", sure), of("Yet.More.cs:Store.Size", sure)],
         "the parts of one type"
     );
     let near = found(&graph, "Store.cs:Near.Go");
