@@ -71,6 +71,9 @@ pub use workflows::*;
 /// The longest identifier, in bytes. DevIt's are UUIDs and short names; the broker allows 200.
 pub const ID_LEN_MAX: usize = 200;
 
+/// The longest name of a repository in a shared database, in bytes. Files of the state folder that are read up to 4 KiB have it.
+pub const REPOSITORY_NAME_LEN_MAX: usize = 500;
+
 /// The longest path from a peer, in bytes; Linux' own `PATH_MAX`.
 pub const PATH_LEN_MAX: usize = 4096;
 

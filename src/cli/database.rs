@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::cli_error::DONE;
 use super::{CliError, RepoContext, out};
-use provost_config::Config;
+use provost_config::{Config, RepositoryName};
 use provost_store::{self as store, Database, StoreError};
 use provost_vault::{Delivery, Vault};
 
@@ -45,7 +45,8 @@ pub(super) fn named(
     password: Option<&str>,
 ) -> Result<Database, CliError> {
     let it = &config.store;
-    let mut database = Database::at(url, it.ca.as_deref(), it.name.as_deref(), &here.places.root);
+    let mut database =
+        Database::at(url, it.ca.as_deref(), it.name.as_ref().map(RepositoryName::as_str), &here.places.root);
     if let Some(name) = password {
         let found = Vault::at(here.places.secrets()).get(name)?;
         if !matches!(found.delivery, Delivery::Daemon) {

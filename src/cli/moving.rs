@@ -9,7 +9,7 @@ use super::cli_error::DONE;
 use super::database::named;
 use super::repo_context::now;
 use super::{CliError, RepoContext, out};
-use provost_config::Config;
+use provost_config::{Config, RepositoryName};
 use provost_store::{self as store, Database, Moved, StoreError};
 
 /// The word for the state folder.
@@ -32,7 +32,7 @@ pub(super) struct Move {
     ca: Option<PathBuf>,
     /// The repository's name in the database; without it, `[store] name`, or the name of its folder
     #[arg(long, value_name = "NAME")]
-    name: Option<String>,
+    name: Option<RepositoryName>,
 }
 
 pub(super) fn move_state(here: &RepoContext, asked: &Move) -> Result<u8, CliError> {
@@ -75,7 +75,7 @@ fn of(here: &RepoContext, config: &Config, asked: &Move, url: &str) -> Result<Da
     let mut database = named(here, config, url, password)?;
     database.ca = asked.ca.clone().or(database.ca);
     if let Some(name) = &asked.name {
-        database.name.clone_from(name);
+        name.as_str().clone_into(&mut database.name);
     }
     Ok(database)
 }
@@ -146,6 +146,6 @@ fn settings(asked: &Move) -> String {
     let mut lines = vec![format!("store.url = {}", text(&asked.to))];
     lines.extend(asked.password.as_deref().map(|it| format!("store.password = {}", text(it))));
     lines.extend(asked.ca.as_ref().map(|it| format!("store.ca = {}", text(&it.display().to_string()))));
-    lines.extend(asked.name.as_deref().map(|it| format!("store.name = {}", text(it))));
+    lines.extend(asked.name.as_ref().map(|it| format!("store.name = {}", text(it.as_str()))));
     lines.join("\n")
 }

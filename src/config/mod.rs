@@ -31,6 +31,7 @@ pub mod ports;
 mod print;
 mod push;
 mod rate;
+mod repository_name;
 mod resources;
 mod root_commits;
 pub mod sockets;
@@ -55,6 +56,7 @@ pub use ports::Ports;
 pub use print::{print_markdown, print_toml};
 pub use push::{PushHost, PushSubject};
 pub use rate::Rate;
+pub use repository_name::RepositoryName;
 pub use resources::{Counted, Needs};
 pub use root_commits::root_commits;
 pub use table::{

@@ -18,6 +18,7 @@ use super::notify::{NotifyDetail, NotifyKind};
 use super::pool::HostLabel;
 use super::push::{PushHost, PushSubject};
 use super::rate::Rate;
+use super::repository_name::RepositoryName;
 use super::resources::Counted;
 use super::value::{
     AcrossDoors, ByteSize, Context, DesktopTasks, Durability, Enforce, ImageFormat, ImportFound, KeepLog,
@@ -495,7 +496,7 @@ settings! {
         /// A file with the authority of the servers' certificates, in PEM; without it, the public authorities.
         ca: Option<PathBuf> = None, "path", Strict, Owner;
         /// The repository's name in the database; without it, the name of its folder.
-        name: Option<String> = None, "text", Strict, Owner;
+        name: Option<RepositoryName> = None, "text", Strict, Owner;
         /// The name of the secret that has the database's password, which `provost secret add NAME --daemon` keeps.
         password: Option<String> = None, "name", Strict, Owner;
     }

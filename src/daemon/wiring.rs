@@ -19,7 +19,8 @@ use provost_base::{AgentId, Destination, Digest, Json, Secret, Ttl};
 use provost_config::env::Environment;
 use provost_config::places::SYSTEM_CONFIG;
 use provost_config::{
-    self as config, AcrossDoors, AutoAcross, Config, ContractsBind, Places, WebOrigin, WebRead, Worker,
+    self as config, AcrossDoors, AutoAcross, Config, ContractsBind, Places, RepositoryName, WebOrigin,
+    WebRead, Worker,
 };
 use provost_domain::post::{Owner, owner_slugs};
 use provost_domain::{self as domain, AutoSetting, CrewSetting, PostSettings, Settings, WorkerSetting};
@@ -237,7 +238,8 @@ fn store(places: &Places, config: &Config) -> Result<(Box<dyn Store>, HostWords)
 fn database(places: &Places, config: &Config) -> Result<Option<Database>> {
     let it = &config.store;
     let Some(url) = &it.url else { return Ok(None) };
-    let mut database = Database::at(url, it.ca.as_deref(), it.name.as_deref(), &places.root);
+    let mut database =
+        Database::at(url, it.ca.as_deref(), it.name.as_ref().map(RepositoryName::as_str), &places.root);
     if let Some(name) = &it.password {
         password(places, name)?;
         let (places, name) = (places.clone(), name.clone());

@@ -15,6 +15,9 @@ pub const ELSEWHERE: char = '^';
 /// The end of a type's name if its value is in a container that may be empty: no name ends with it.
 pub const HOLDS: char = '~';
 
+/// The bounds of the parameters of a type, in order.
+pub(super) type Bounds = Vec<Option<Box<str>>>;
+
 /// The mark between the names of a path for a value taken out of a container. No name is equal to it.
 pub const TAKEN_OUT: &str = "!!";
 
@@ -48,7 +51,7 @@ pub(super) struct Notes {
     /// The name that a choice by types examines, by the position of the choice.
     pub(super) subjects: HashMap<u32, Box<str>>,
     /// The bounds that the types of the file have for their parameters, in order, by the types' names; none before a method asks.
-    pub(super) bounds: Option<BTreeMap<Box<str>, Vec<Option<Box<str>>>>>,
+    pub(super) bounds: Option<BTreeMap<Box<str>, Bounds>>,
     /// Symbols whose code is a node that has not come yet.
     pub(super) bodies: HashMap<usize, u32>,
     /// The properties that a part of a type sets for all of its members, by the part's number: their access, and the conditions under
