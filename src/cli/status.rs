@@ -76,11 +76,12 @@ pub(super) async fn needs_of(client: &Client) -> Result<(String, Needs), ClientE
         client.overlaps(),
         client.locks(&everyones),
         client.tasks(&active),
-        client.tasks(&failed),
+        if_readable(client.tasks(&failed)),
         newest_finished(client),
         client.merges(&all),
     )?;
-    let mut failed = failed.finished;
+    let unread = finished.unread.map(|why| format!("the finished tasks cannot be read now: {why}"));
+    let (mut failed, finished) = (failed.unwrap_or_default(), finished.finished);
     failed.retain(|it| it.has_failed() && is_of_today(&it.updated_at));
     failed.truncate(FAILURES_SHOWN);
     let some = |is_meant: &dyn Fn(&&wire::Task) -> bool, limit| -> Vec<wire::Task> {
@@ -104,14 +105,24 @@ pub(super) async fn needs_of(client: &Client) -> Result<(String, Needs), ClientE
             .cloned()
             .collect(),
         broken_workers: about.workers.into_iter().filter(|worker| worker.broken.is_some()).collect(),
-        notes: about.broken.into_iter().chain(about.notes).collect(),
+        notes: about.broken.into_iter().chain(about.notes).chain(unread).collect(),
     };
     Ok((about.version, needs))
 }
 
-async fn newest_finished(client: &Client) -> Result<Vec<wire::Task>, ClientError> {
+async fn newest_finished(client: &Client) -> Result<wire::Tasks, ClientError> {
     let finished = wire::TasksQuery { filter: None, limit: Some(LOOKED_AT), ..wire::TasksQuery::default() };
-    Ok(client.tasks(&finished).await?.finished)
+    client.tasks(&finished).await
+}
+
+/// Returns finished tasks; none while the store cannot be read, which hides nothing that is in memory.
+async fn if_readable(
+    asked: impl Future<Output = Result<wire::Tasks, ClientError>>,
+) -> Result<Option<Vec<wire::Task>>, ClientError> {
+    match asked.await {
+        Err(ClientError::Refused { status: 503, .. }) => Ok(None),
+        tasks => tasks.map(|it| Some(it.finished)),
+    }
 }
 
 fn is_newly_tainted(task: &wire::Task) -> bool {
@@ -266,7 +277,7 @@ pub(super) fn status(here: &RepoContext) -> Result<u8, CliError> {
         // A store that accepts nothing may also have no readable history; only the former matters here.
         let finished = match newest_finished(&client).await {
             Err(_) if about.broken.is_some() => Vec::new(),
-            tasks => tasks?,
+            tasks => tasks?.finished,
         };
         let tainted = finished.into_iter().filter(is_newly_tainted).map(|task| task.id).collect();
         // A daemon of an earlier version has no numbers.
