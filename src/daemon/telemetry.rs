@@ -23,8 +23,8 @@ use super::{Daemon, now};
 use provost_base::limits::{TELEMETRY_LAST_MS_MAX, TELEMETRY_SPANS_MAX};
 use provost_base::{Digest, HostId, TaskId, Timestamp, WebAddress};
 use provost_config::{Config, Loaded, Places};
-use provost_domain::view::TracesOfTasks;
-use provost_domain::{ApplyEvent, Event, EventKind, HereIs, Task};
+use provost_domain::view::{LiveTasks, TracesOfTasks};
+use provost_domain::{ApplyEvent, Event, EventKind, HereIs, Task, TaskState};
 use provost_effects::TraceParent;
 use provost_egress::{Outward, post, system_resolver};
 use provost_engine::{Engine, Listener, Signal};
@@ -160,6 +160,14 @@ impl Daemon {
         let mut traces = Traces::of(repository);
         let before = self.engine().view(TracesOfTasks).await?;
         before.into_iter().for_each(|(task, trace)| traces.keep(task, trace));
+        let (there, now) = (self.engine().view(LiveTasks).await?, self.engine().now());
+        for task in &there.tasks {
+            let waits_for = match task.state {
+                TaskState::Awaiting { approval } => Some(approval),
+                _ => None,
+            };
+            traces.was_there(task.id(), now, waits_for);
+        }
         let sending = Sending {
             collector,
             engine: self.engine().clone(),

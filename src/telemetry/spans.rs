@@ -63,6 +63,8 @@ struct TaskTimes {
     worker: Option<String>,
     /// How many of its attempts have failed before the last one.
     failed: u32,
+    /// Whether it was there at the daemon's start: how it was judged was not heard.
+    is_earlier: bool,
 }
 
 /// The unfinished tasks, according to their events.
@@ -98,6 +100,14 @@ impl Traces {
         }
     }
 
+    /// Takes in a task that was there at the daemon's start, with the approval that it waits for. What it went through before has no spans.
+    pub fn was_there(&mut self, task: &TaskId, at: Timestamp, waits_for: Option<ApprovalId>) {
+        waits_for.iter().for_each(|it| drop(self.approvals.insert(*it, task.clone())));
+        let heard = self.heard(task, at);
+        heard.is_earlier = true;
+        heard.asked = waits_for.map(|it| (it, at));
+    }
+
     fn trace_of(&self, task: &TaskId) -> Option<TraceContext> {
         self.within.get(task).map(|it| it.1)
     }
@@ -121,6 +131,7 @@ impl Traces {
             EventKind::ApprovalAsked { approval, task: Some(task), .. } => {
                 self.approvals.insert(*approval, task.clone());
                 let heard = self.heard(task, at);
+                heard.is_earlier = false;
                 heard.asked.get_or_insert((*approval, at));
             }
             EventKind::ApprovalAnswered { approval, verdict, .. } => {
@@ -134,6 +145,7 @@ impl Traces {
             EventKind::TaskDelegated { task, worker, trace, .. } => {
                 trace.iter().for_each(|it| self.keep(task.clone(), **it));
                 let heard = self.heard(task, at);
+                heard.is_earlier = false;
                 heard.accepted.get_or_insert(at);
                 heard.worker = Some(worker.to_string());
             }
@@ -200,11 +212,11 @@ impl Traces {
             (None, Some(_)) => "allow",
             (None, None) => "deny",
         };
-        let mut spans = vec![
-            span("task", heard.first, at, Some(done), known),
-            span("ask", heard.first, decided, None, Vec::new()),
-            span("judge", heard.first, heard.first, None, vec![word("provost.decision", said)]),
-        ];
+        let mut spans = vec![span("task", heard.first, at, Some(done), known)];
+        if !heard.is_earlier || heard.asked.is_some() {
+            spans.push(span("ask", heard.first, decided, None, Vec::new()));
+            spans.push(span("judge", heard.first, heard.first, None, vec![word("provost.decision", said)]));
+        }
         if let Some((approval, asked)) = heard.asked {
             let number = Attribute::Number("provost.approval", i64::try_from(approval.0).unwrap_or(i64::MAX));
             let (until, answer) = heard.answered.unwrap_or((at, "none"));

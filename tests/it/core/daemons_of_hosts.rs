@@ -176,7 +176,8 @@ fn a_machine_that_dies_is_buried_and_the_others_go_on() {
     // Who is left works meanwhile.
     let mut n = 10;
     until("it is buried", || {
-        assert_eq!(lock(a, "ada", n).0, 0, "the others go on");
+        let (code, said) = lock(a, "ada", n);
+        assert_eq!(code, 0, "the others go on: {said}");
         n += 1;
         states(a)[&false].contains(&"down".to_owned())
     });

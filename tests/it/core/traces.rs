@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use provost::base::{ApplyId, Digest, EventSeq, HostId, TaskId, Timestamp, TraceContext};
-use provost::domain::{ApplyEvent, Event};
+use provost::base::{ApplyId, ApprovalId, Digest, EventSeq, HostId, TaskId, Timestamp, TraceContext};
+use provost::domain::command::Status;
+use provost::domain::{ApplyEvent, Event, EventKind, Verdict};
 use provost::telemetry::Traces;
 use serde_json::{Value, json};
 
@@ -357,4 +358,39 @@ fn of_too_many_traces_the_one_that_was_kept_first_is_forgotten() {
     assert!(is_known(&mut traces, "z", 3) && is_known(&mut traces, "a", MOST + 1));
     traces.keep(id("b"), trace(MOST + 2));
     assert!(!is_known(&mut traces, "z", 3));
+}
+
+#[test]
+fn of_a_task_that_was_there_at_the_start_no_decision_is_told_that_was_not_heard() {
+    let mut traces = Traces::of(Digest::of(b"a repository"));
+    let id = |name: &str| TaskId::parse(name).unwrap();
+    let event = |at: i64, kind: EventKind| {
+        let (actor, host) = (provost::domain::provost(), HostId::default());
+        Event { seq: EventSeq(1), at: Timestamp(at), actor, kind, host }
+    };
+    let ended = |task: &str, status| EventKind::TaskFinished {
+        task: id(task),
+        status,
+        failure: None,
+        report: Digest::of(b"a report"),
+        usage: None,
+    };
+    let names = |spans: &[provost::telemetry::Span]| spans.iter().map(|it| it.name).collect::<Vec<_>>();
+    traces.was_there(&id("runs"), Timestamp(1), None);
+    traces.was_there(&id("asks"), Timestamp(1), Some(ApprovalId(7)));
+    assert_eq!(names(&traces.follow(&event(2, ended("runs", Status::Completed)))), ["task"]);
+    let answered = EventKind::ApprovalAnswered {
+        approval: ApprovalId(7),
+        verdict: Verdict::Denied,
+        proof: "human".into(),
+        signed: None,
+    };
+    traces.follow(&event(3, answered));
+    let spans = traces.follow(&event(4, ended("asks", Status::Failed)));
+    assert_eq!(names(&spans), ["task", "ask", "judge", "approve"]);
+    let said = |of: usize| format!("{:?}", spans[of].attributes);
+    assert!(said(2).contains("\"ask\"") && said(3).contains("\"denied\""), "{} {}", said(2), said(3));
+    // A task that was refused at once says so.
+    let spans = traces.follow(&event(5, ended("no", Status::Failed)));
+    assert!(format!("{:?}", spans[2].attributes).contains("\"deny\""));
 }
