@@ -308,6 +308,20 @@ fn either(walk: &Walk<'_>, values: [Option<Node<'_>>; 2], depth: usize) -> Seen 
     one.or(other)
 }
 
+/// An instance of a class that `new` makes.
+fn made(walk: &Walk<'_>, value: Node<'_>) -> Seen {
+    let class = walk.field(value, Field::Constructor as u8).and_then(|it| dotted(walk, it));
+    // Of a class that a parameter stands for, nothing is known.
+    let at = offset(value.start_byte());
+    let is_local =
+        |class: &str| walk.facts.locals.seen(class.split('.').next().unwrap_or(class), at).is_some();
+    match class {
+        Some(class) if is_local(&class) => Seen::Several,
+        Some(class) => Seen::Of(class.into()),
+        None => Seen::Unknown,
+    }
+}
+
 fn one_of(walk: &Walk<'_>, value: Node<'_>, depth: usize) -> Seen {
     let mut value = value;
     for _ in depth..NESTED_MAX {
@@ -321,19 +335,7 @@ fn one_of(walk: &Walk<'_>, value: Node<'_>, depth: usize) -> Seen {
                 let typed = value.named_child(0).and_then(|typed| typed.named_child(0));
                 return typed.map_or(Seen::Unknown, |typed| of_type(walk, typed));
             }
-            Some(Kind::New) => {
-                let class = walk.field(value, Field::Constructor as u8).and_then(|it| dotted(walk, it));
-                // Of a class that a parameter stands for, nothing is known.
-                let at = offset(value.start_byte());
-                let is_local = |class: &str| {
-                    walk.facts.locals.seen(class.split('.').next().unwrap_or(class), at).is_some()
-                };
-                return match class {
-                    Some(class) if is_local(&class) => Seen::Several,
-                    Some(class) => Seen::Of(class.into()),
-                    None => Seen::Unknown,
-                };
-            }
+            Some(Kind::New) => return made(walk, value),
             Some(Kind::Ternary) => {
                 let values = [Field::Consequence, Field::Alternative];
                 return either(walk, values.map(|it| walk.field(value, it as u8)), depth);
