@@ -7,7 +7,7 @@ use super::database::{self, StoreOrConfig};
 use super::repo_context::wait_for;
 use super::{CliError, RepoContext, approvals, broker, notify, out, task_table, tasks};
 use provost_api::wire;
-use provost_client::{Client, ClientError};
+use provost_client::{Age, Client, ClientError};
 use provost_config::awaiting;
 use provost_store::StoreError;
 
@@ -61,6 +61,8 @@ pub(super) fn overview(here: &RepoContext) -> Result<u8, CliError> {
 
 /// Returns the version of a daemon, and the things that need a person there; all requests are sent at the same time.
 pub(super) async fn needs_of(client: &Client) -> Result<(String, Needs), ClientError> {
+    let age = Age::default();
+    let client = &client.clone().noting(age.clone());
     let query = |filter: &str, limit| wire::TasksQuery {
         filter: Some(filter.into()),
         limit,
@@ -105,7 +107,7 @@ pub(super) async fn needs_of(client: &Client) -> Result<(String, Needs), ClientE
             .cloned()
             .collect(),
         broken_workers: about.workers.into_iter().filter(|worker| worker.broken.is_some()).collect(),
-        notes: about.broken.into_iter().chain(about.notes).chain(unread).collect(),
+        notes: about.broken.into_iter().chain(about.notes).chain(age.in_words()).chain(unread).collect(),
     };
     Ok((about.version, needs))
 }
