@@ -330,7 +330,7 @@ impl<'g> Names<'_, 'g> {
         if told.is_empty() { unknown } else { told }
     }
 
-    /// The constructor that a class declares of which a field is an instance.
+    /// Returns the constructor of the class that a field is an instance of, if that class declares one.
     fn field_made(&mut self, constructor: &str, name: &str) -> Option<Found> {
         let files = self.resolver.files;
         for (file, node) in self.class_around(constructor)?.iter().copied() {

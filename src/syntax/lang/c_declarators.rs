@@ -101,7 +101,7 @@ pub(super) fn has_word(walk: &Walk<'_>, node: Node<'_>, word: &str) -> bool {
     if child_of(walk, node, &[Kind::Storage]).is_none() {
         return false;
     }
-    // Behind the first name are further names, of which there may be many.
+    // A declaration may have many further names behind the first one.
     let names = walk.field(node, Field::Declarator as u8).map_or(node.end_byte(), |it| it.start_byte());
     Within::of(node)
         .take_while(|it| it.start_byte() < names && Kind::at(walk, *it) != Some(Kind::Block))
