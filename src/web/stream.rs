@@ -3,7 +3,7 @@
 //! It begins with `hello`, which has the end of the journal and identifies this daemon and this page. Each event
 //! then is `id: SEQ`, `event: change` and its kind, task and approval. A returning reader continues after its
 //! `Last-Event-ID`; if that is too far back, or ahead of the journal, it gets `gap` instead, and fetches everything
-//! again.
+//! again. `database` tells the age of what the daemon shows, as long as its database does not answer it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,6 +11,7 @@ use std::time::Duration;
 use hyper::http::request::Parts;
 use hyper::{Method, StatusCode};
 use serde_json::{Value, json};
+use tokio::time::{MissedTickBehavior, interval};
 
 use super::query::Query;
 use super::session::Reader;
@@ -20,7 +21,7 @@ use provost_base::EventSeq;
 use provost_base::limits::{WEB_BEAT_EVERY_S, WEB_RESUME_MAX, WEB_RETRY_MS};
 use provost_client::Client;
 use provost_domain::{Event, EventKind};
-use provost_engine::{Encoded, Follower};
+use provost_engine::{Encoded, Engine, Follower};
 use provost_protocols::event_streams::{EventStreams, EventText, TOO_MANY};
 use provost_protocols::loopback::{Answer, empty, stream};
 use provost_transport::sse::{CutOff, EventSender, KeepAlive};
@@ -95,13 +96,14 @@ impl Web {
         // A new queue has room for it.
         let _sent = sender.send(first.into());
         let follower = self.streams.events.follow(&self.engine, Some(EventSeq(from)));
-        let (stop, api) = (self.stop.clone(), self.api.clone());
+        let (stop, api, engine) = (self.stop.clone(), self.api.clone(), self.engine.clone());
         tokio::spawn(async move {
             let _place = place;
             let ended = tokio::select! {
                 () = sender.gone() => return,
                 () = stop.cancelled() => "the daemon stops",
                 () = reader.over(&api) => "this browser is not signed in any more",
+                CutOff::Gone | CutOff::TooSlow = tell_age(&engine, &sender) => return,
                 why = each(follower, &client, &sender) => match why {
                     Some(why) => why,
                     None => return,
@@ -112,6 +114,27 @@ impl Web {
             let _sent = sender.send(format!("event: end\ndata: {}\n\n", json!({ "why": ended })).into());
         });
         Ok(stream(body))
+    }
+}
+
+/// Tells the reader how old what the daemon shows may be, each second for which the database does not answer the daemon, and once
+/// that it answers again; returns if the reader cannot be told.
+async fn tell_age(engine: &Engine, sender: &EventSender) -> CutOff {
+    let mut each = interval(Duration::from_secs(WEB_BEAT_EVERY_S));
+    // A reader that takes nothing for a while needs only the newest age.
+    each.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut was_old = false;
+    loop {
+        each.tick().await;
+        let age = engine.stale();
+        if age.is_some() || was_old {
+            let age_ms = age.map(|it| u64::try_from(it.as_millis()).unwrap_or(u64::MAX));
+            let told = format!("event: database\ndata: {}\n\n", json!({ "age_ms": age_ms }));
+            if let Err(why) = sender.send_in_turn(told.into()).await {
+                return why;
+            }
+        }
+        was_old = age.is_some();
     }
 }
 

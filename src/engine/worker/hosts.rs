@@ -86,7 +86,8 @@ fn as_asked_for(users: &Users, it: &HostBeat) -> HostBeat {
 }
 
 impl Worker {
-    /// Looks at the hosts as the store has them in this turn: dead ones are buried. Returns `false` if this host takes part no more.
+    /// Looks at the hosts as the store has them in this turn: dead ones are buried. Returns `false` if nothing may be decided in this
+    /// turn: this host takes part no more, or its own removal has to be tried once more.
     ///
     /// # Errors
     /// If the store does not answer.
@@ -108,21 +109,29 @@ impl Worker {
         self.core.drains(drains);
         let removed = hosts.iter().filter(|it| it.state == HostState::Removed);
         self.core.knows_removed(removed.map(|it| it.daemon.host).collect());
-        let leaves = drains && self.store.owed_by(here)?.is_empty();
-        if leaves {
-            // Its last run is over: it leaves, and learns so with its next turn.
-            self.core.bury(self.now, (here, Gone::Removed), &[], &mut self.out);
+        if drains && self.store.owed_by(here)?.is_empty() {
+            self.leaves_drained(here);
+            return Ok(false);
         }
         if self.core.state().only_works() {
             // Only full hosts decide which hosts have gone.
-            return Ok(!leaves);
+            return Ok(true);
         }
         for (daemon, gone) in self.others.watch.look(self.now, here, &hosts) {
             tracing::warn!(host = %daemon, ?gone, "a host takes part no more; what it held is freed");
             let owed = self.store.owed_by(daemon)?;
             self.core.bury(self.now, (daemon, gone), &owed, &mut self.out);
         }
-        Ok(!leaves)
+        Ok(true)
+    }
+
+    /// Takes this host out, whose last run is over, in a commit of its own: no host would end what a command behind its removal had begun.
+    fn leaves_drained(&mut self, here: DaemonId) {
+        self.core.bury(self.now, (here, Gone::Removed), &[], &mut self.out);
+        self.commit(&mut Vec::new());
+        if self.broken.is_none() && !self.others.is_ahead() {
+            self.takes_part_no_more(Gone::Removed);
+        }
     }
 
     /// Lets writes go on, since the store answers again.

@@ -141,7 +141,7 @@ impl Others {
     }
 
     /// Checks whether memory has changes that may not be stored.
-    fn is_ahead(&self) -> bool {
+    pub(super) fn is_ahead(&self) -> bool {
         self.unsure.is_some() || self.must_load
     }
 
@@ -215,10 +215,10 @@ impl Worker {
             if std::mem::take(&mut self.others.is_new) {
                 self.core.begin_again(self.now, &mut self.out);
             }
-            // What a host publishes after its removal would bind the others for good.
-            if self.look_at_hosts(&begun.hosts)? {
-                self.core.publish_ability(self.now, &mut self.out);
+            if !self.look_at_hosts(&begun.hosts)? {
+                return Ok(self.broken.is_some() || !self.others.is_ahead());
             }
+            self.core.publish_ability(self.now, &mut self.out);
         }
         if !is_known {
             self.others.must_load = true;

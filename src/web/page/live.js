@@ -7,7 +7,7 @@
  * @typedef {{ repository: string, state: string, since: string, name: string }} Standing
  * @typedef {'connecting' | 'live' | 'reconnecting' | 'stale'} State
  * @typedef {{
- *   state: State, since: number, last: string, daemon: string, page: string, repositories: Record<string, Standing>
+ *   state: State, since: number, last: string, daemon: string, page: string, repositories: Record<string, Standing>, asOf: number
  * }} Where
  * @typedef {{ is: 'where', where: Where } | { is: 'change', change: Change, last: string }
  *   | { is: 'all', of: string } | { is: 'ask' }} Told
@@ -25,6 +25,9 @@ const SILENT_MAX = 3000;
 /** How long to wait where a browser does not come back by itself, in milliseconds. */
 const AGAIN_AFTER = 1000;
 
+/** By how much the moment that is shown has to be wrong before all tabs are told of it, in milliseconds. */
+const AS_OF_STEP = 2000;
+
 const NAME = 'provost-events';
 
 export class Live {
@@ -34,7 +37,7 @@ export class Live {
   constructor(to) {
     this.to = to;
     /** @type {Where} */
-    this.where = { state: 'connecting', since: Date.now(), last: '', daemon: '', page: '', repositories: {} };
+    this.where = { state: 'connecting', since: Date.now(), last: '', daemon: '', page: '', repositories: {}, asOf: 0 };
     this.leads = false;
     this.timer = 0;
     this.channel = 'BroadcastChannel' in globalThis ? new BroadcastChannel(NAME) : null;
@@ -88,7 +91,7 @@ export class Live {
       if (silent) this.become('live');
       silent = false;
     };
-    for (const kind of ['hello', 'beat', 'change', 'gap', 'repository']) source.addEventListener(kind, hear);
+    for (const kind of ['hello', 'beat', 'change', 'gap', 'repository', 'database']) source.addEventListener(kind, hear);
     return setInterval(() => {
       const now = performance.now();
       // A tab that has slept itself has heard nothing meanwhile.
@@ -111,7 +114,7 @@ export class Live {
       const { daemon, page } = JSON.parse(event.data);
       const another = this.where.daemon !== daemon;
       const state = /** @type {State} */ ('live');
-      const where = { ...this.where, state, since: Date.now(), last: event.lastEventId, daemon, page };
+      const where = { ...this.where, state, since: Date.now(), last: event.lastEventId, daemon, page, asOf: 0 };
       this.tell({ is: 'where', where });
       // What was shown before is another daemon's, or was asked for before the stream began.
       if (another) this.tell({ is: 'all', of: '' });
@@ -127,6 +130,14 @@ export class Live {
       const repositories = { ...this.where.repositories, [standing.repository]: standing };
       this.tell({ is: 'where', where: { ...this.where, repositories } });
       if (before?.state !== standing.state) this.tell({ is: 'all', of: standing.repository });
+    });
+    // The moment of which everything shown is, while the database does not answer the daemon; 0 while it does.
+    source.addEventListener('database', (event) => {
+      const age = JSON.parse(event.data).age_ms;
+      const asOf = age === null ? 0 : Date.now() - age;
+      const was = this.where.asOf;
+      if (Boolean(asOf) === Boolean(was) && Math.abs(asOf - was) < AS_OF_STEP) return;
+      this.tell({ is: 'where', where: { ...this.where, asOf } });
     });
     source.addEventListener('change', (event) => {
       this.tell({ is: 'change', change: JSON.parse(event.data), last: event.lastEventId });

@@ -205,6 +205,7 @@ function standing(where) {
   const at = (/** @type {number | string} */ moment) => new Date(moment).toLocaleTimeString();
   const what = overAll ? 'the page over all repositories' : 'the daemon';
   if (where.state === 'stale') return { state: 'stale', text: `stale since ${at(where.since)}: ${what} does not answer` };
+  if (where.state === 'live' && where.asOf) return { state: 'stale', text: `as of ${at(where.asOf)}: the database does not answer the daemon` };
   if (where.state !== 'live' || !overAll) return { state: where.state, text: WORDS[where.state] };
   const all = Object.values(where.repositories);
   if (!repository) {

@@ -2,6 +2,7 @@
 //! dies, stands still, or the server goes away for all.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::Write as _;
 use std::process::Stdio;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,7 +18,7 @@ use crate::support::rules::ASK;
 use crate::support::terminal::at_the_terminal;
 use crate::support::told::{COUNTING, metric};
 use crate::support::waits::{Ends, stays, until_some, within};
-use crate::support::{Daemon, Reply, UP, World};
+use crate::support::{Client, Connection, Daemon, Reply, UP, World, fresh, read_line};
 
 /// Waits for something that takes a burial, a restart, or less.
 fn until(what: &str, condition: impl FnMut() -> bool) {
@@ -507,5 +508,47 @@ fn a_machine_that_is_drained_takes_no_new_tasks_and_leaves_after_its_last_run() 
     until("its run is over", || machines.sql(&ended) == "completed");
     until("it has left", || states(a)[&false] == ["removed"]);
     assert!(!daemons[1].ended().success(), "{said}");
+    machines.check();
+}
+
+/// Delegates to a mailbox over connections of their own until the daemon is gone; returns how often it was acknowledged.
+fn delegates_until_it_is_gone(asker: &Client) -> usize {
+    let mut acknowledged = 0;
+    while let Ok(mut connection) = Connection::to(&asker.socket) {
+        let task = json!({ "action": "devit_delegate", "goal": "do it", "timeout": 60 });
+        let payload = json!({ "return_to": asker.ident, "task": task });
+        let frame = asker.frame("DELEGATE", &fresh("task"), "robot", &payload);
+        if connection.write_all(format!("{frame}\n").as_bytes()).is_ok()
+            && let Reply::Message(answer) = read_line(&mut connection)
+            && answer["msg_type"] == "ACK"
+        {
+            acknowledged += 1;
+        }
+    }
+    acknowledged
+}
+
+#[test]
+fn a_machine_that_was_drained_begins_nothing_behind_its_removal() {
+    let machines = Machines::joined(2);
+    let mut daemons = machines.start();
+    let (a, b) = (&machines.all[0], &machines.all[1]);
+    let asker = b.client(&daemons[1], "orch:b");
+    let acknowledged = std::thread::scope(|scope| {
+        let askers: Vec<_> = (0..8).map(|_| scope.spawn(|| delegates_until_it_is_gone(&asker))).collect();
+        until("it is asked", || machines.sql("select count(*) > 20 from provost.task") == "t");
+        let (code, said) = ask(a, "ada", &["host", "drain", &other_host(a)]);
+        assert_eq!(code, 0, "{said}");
+        askers.into_iter().map(|it| it.join().unwrap()).sum::<usize>()
+    });
+    assert!(!daemons[1].ended().success());
+    let left = "select seq from provost.event where body like '%host.down%'";
+    let begun = "select count(*) from provost.event where kind = 'task_delegated'";
+    assert_eq!(machines.sql(&format!("{begun} and seq > ({left})")), "0");
+    let on_record: usize = machines.sql(begun).parse().unwrap();
+    assert!(
+        on_record >= acknowledged && acknowledged > 20,
+        "{on_record} on record, {acknowledged} acknowledged"
+    );
     machines.check();
 }

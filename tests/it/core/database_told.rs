@@ -6,12 +6,13 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::support::World;
+use crate::support::browser::Browser;
 use crate::support::histories::{Clients, says};
 use crate::support::loopback_client::Http;
 use crate::support::mcp_host::Host;
 use crate::support::own_api::own;
 use crate::support::postgres::{Between, Loses, Server, name_of};
-use crate::support::rules::ALLOW;
+use crate::support::rules::{ALLOW, ASK};
 use crate::support::told::{COUNTING, PAGE, Places, metric};
 use crate::support::waits::{stays, until_some, within};
 
@@ -178,6 +179,39 @@ fn who_asks_while_the_database_is_away_is_told_how_old_the_answer_may_be() {
     between.lose(Loses::Nothing);
     until_some("answers are fresh", || (!asks(&["lock", "list"]).1.contains(OLD)).then_some(()));
     assert!(!listed(&mut agent).contains(OLD));
+    daemon.stop();
+}
+
+#[test]
+fn the_page_says_of_when_it_is_while_the_database_is_away_and_offers_nothing() {
+    let server = Server::start();
+    let between = Between::at(&server);
+    let world = world(&between.database(&server.database()).url, PAGE);
+    world.rule(ASK);
+    let daemon = world.start();
+    let (_, reply) = world.client(&daemon, "orch:a").delegate("shell", "true", json!({}));
+    reply.ack();
+    let browser = Browser::start();
+    let tab = browser.open(&format!("http://provost.localhost:{}/", Http::web(&world).port));
+    let offers = "[...document.querySelectorAll('button[data-action]')].some((it) => !it.disabled)";
+    let is_live = "document.body.dataset.live === 'live'";
+    tab.until("live", is_live);
+    tab.until("an answer is offered", offers);
+    for lost in [Loses::Both, Loses::Answers] {
+        between.lose(lost);
+        tab.until("stale", "document.body.dataset.live === 'stale'");
+        tab.shows("as of ");
+        tab.shows("the database does not answer the daemon");
+        assert!(!tab.is(offers), "{}", tab.text());
+        // It stays so, and is told again and again.
+        assert!(stays(Duration::from_secs(3), || !tab.is(is_live)));
+        tab.go(&format!("http://provost.localhost:{}/locks", Http::web(&world).port));
+        tab.shows("the database does not answer the daemon");
+        between.lose(Loses::Nothing);
+        tab.until("live again", is_live);
+        tab.go(&format!("http://provost.localhost:{}/", Http::web(&world).port));
+        tab.until("an answer is offered again", offers);
+    }
     daemon.stop();
 }
 
