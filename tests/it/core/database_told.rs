@@ -204,7 +204,7 @@ fn the_page_says_of_when_it_is_while_the_database_is_away_and_offers_nothing() {
         tab.shows("the database does not answer the daemon");
         assert!(!tab.is(offers), "{}", tab.text());
         // It stays so, and is told again and again.
-        assert!(stays(Duration::from_secs(3), || !tab.is(is_live)));
+        stays("it is of that moment", Duration::from_secs(3), || !tab.is(is_live));
         tab.go(&format!("http://provost.localhost:{}/locks", Http::web(&world).port));
         tab.shows("the database does not answer the daemon");
         between.lose(Loses::Nothing);
