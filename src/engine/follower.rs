@@ -45,21 +45,23 @@ pub struct Follower<T = Event> {
 
 impl<T: Numbered> Follower<T> {
     /// Returns a follower after a cursor, or after the newest event. Its listening has begun before, so that no
-    /// event falls between the two.
+    /// event falls between the two. It reads the store, which may not answer just now, only if an event is missing.
     pub(super) fn new(
         engine: &Engine,
         live: Listener<T>,
         after: Option<EventSeq>,
         make: impl Fn(Arc<Event>) -> Option<Arc<T>> + Send + Sync + 'static,
     ) -> Self {
+        let newest = engine.events.newest();
+        let after = after.unwrap_or(newest);
         Self {
-            after: after.unwrap_or_else(|| engine.events.newest()),
+            after,
             engine: engine.clone(),
             live,
             make: Box::new(make),
             read: Arc::new(|store, after| store.events_after(after, FOLLOWER_PAGE_MAX)),
             page: VecDeque::new(),
-            is_caught_up: after.is_none(),
+            is_caught_up: after >= newest,
         }
     }
 
