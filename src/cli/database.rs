@@ -59,10 +59,17 @@ pub(super) fn named(
     Ok(database)
 }
 
+/// Does work for which the database is asked, and says so if it takes longer than a second: a server that is silent is waited for.
+pub(super) fn ask<T: Send>(work: impl FnOnce() -> T + Send) -> T {
+    out::Progress::begin("waiting for the database").beside(work)
+}
+
 /// Checks whether the store of this repository can be opened.
 pub(super) fn look(here: &RepoContext, all: bool) -> Result<(), StoreOrConfig> {
     let database = of(here).map_err(StoreOrConfig::Config)?;
-    store::look_in(&here.places.state, database.as_ref(), Some(&here.places.anchor()), all)
+    let (state, anchor) = (&here.places.state, here.places.anchor());
+    out::Progress::begin("checking the store")
+        .beside(|| store::look_in(state, database.as_ref(), Some(&anchor), all))
         .map_err(StoreOrConfig::Store)
 }
 
@@ -121,7 +128,8 @@ pub(super) fn migrate(here: &RepoContext, asked: &Migrate) -> Result<u8, CliErro
             .next("provost store migrate --url postgres://OWNER@HOST:5432/DATABASE"));
     };
     let database = named(here, &config, url, password)?;
-    let done = store::migrate(&here.places.state, &database, asked.roles).map_err(not_migrated)?;
+    let (state, roles) = (&here.places.state, asked.roles);
+    let done = ask(|| store::migrate(state, &database, roles)).map_err(not_migrated)?;
     if here.json {
         out::json(&json!({ "from": done.from, "to": done.to, "missing_roles": done.missing_roles }))?;
         return Ok(DONE);

@@ -331,10 +331,12 @@ fn journal(here: &RepoContext, found: &mut Findings) {
         return;
     }
     found.add("store", Health::Fine, "it is intact, and its history is complete up to the last mark");
-    let read = store::open_reader_in(&here.places.state, database.as_ref()).and_then(|mut reader| {
+    let state = &here.places.state;
+    let read = out::Progress::begin("checking the journal").beside(|| {
+        let mut reader = store::open_reader_in(state, database.as_ref())?;
         let verdict = reader.verify(None)?;
         clock(&verdict, reader.as_mut(), found);
-        Ok(verdict)
+        Ok::<_, store::StoreError>(verdict)
     });
     match read.map_err(CliError::from).and_then(super::journal::unchanged) {
         Ok(journal) => found.add("journal", Health::Fine, format!("{} events, unchanged", journal.events)),
@@ -344,7 +346,7 @@ fn journal(here: &RepoContext, found: &mut Findings) {
 
 /// Checks the guarantees that a database gives for acknowledged writes.
 fn in_database(state: &Path, database: &store::Database, found: &mut Findings) {
-    let it = match store::protection(state, database) {
+    let it = match database::ask(|| store::protection(state, database)) {
         Ok(it) => it,
         Err(err) => return found.add("database", Health::Broken, err),
     };

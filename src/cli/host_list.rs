@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::cli_error::DONE;
 use super::hosts::shared;
 use super::repo_context::wait_for;
-use super::{CliError, RepoContext, out};
+use super::{CliError, RepoContext, database, out};
 use provost_api::wire;
 use provost_base::{DaemonId, HostRole};
 use provost_store::{self as store, HostRow, HostState, Hosts, StoreError};
@@ -27,7 +27,8 @@ pub(super) struct HostList {
 /// Returns the hosts as the database has them. If it does not answer, the running daemon says what it has seen last, and the command says how old
 /// that may be.
 pub(super) fn hosts(here: &RepoContext) -> Result<HostList, CliError> {
-    match store::hosts(&here.places.state, &shared(here)?) {
+    let (state, database) = (&here.places.state, shared(here)?);
+    match database::ask(|| store::hosts(state, &database)) {
         Ok(Hosts { rows, note }) => Ok(HostList { rows, note, stale_ms: None }),
         Err(err @ StoreError::Away(_)) => of_the_daemon(here, &err),
         Err(err) => Err(err.into()),

@@ -4,12 +4,14 @@ use serde_json::json;
 
 use super::cli_error::DONE;
 use super::host_list::{row_json, tell_doubts};
-use super::{CliError, RepoContext, out};
+use super::{CliError, RepoContext, database, out};
 use provost_store::{self as store, Database, ENTRY_FORMAT, HostRow, StoreError, Upgraded};
 
 /// Raises the format of the log where all hosts can read the newest one of this release.
 pub(super) fn upgrade(here: &RepoContext, database: &Database) -> Result<u8, CliError> {
-    let done = store::upgrade(&here.places.state, database, ENTRY_FORMAT).map_err(|err| refused(&err))?;
+    let state = &here.places.state;
+    let upgraded = database::ask(|| store::upgrade(state, database, ENTRY_FORMAT));
+    let done = upgraded.map_err(|err| refused(&err))?;
     if !here.json {
         tell_doubts(&done.doubted, None);
     }

@@ -116,7 +116,8 @@ pub(super) fn shared(here: &RepoContext) -> Result<Database, CliError> {
 
 /// Refuses an invitation by a user who is known not to be an admin. The other machines do not check that: a program with the journal's key can make one.
 pub(super) fn must_be_an_admin(here: &RepoContext, database: &Database) -> Result<(), CliError> {
-    match store::why_no_invitation(&here.places.state, database) {
+    let state = &here.places.state;
+    match database::ask(|| store::why_no_invitation(state, database)) {
         Ok(None) => Ok(()),
         Ok(Some(why)) => Err(CliError::refusal("no machine was invited")
             .because(why)
@@ -215,7 +216,8 @@ pub(super) fn joined(
 ) -> Result<store::Joined, CliError> {
     here.places.create()?;
     here.places.create_config()?;
-    store::join(&here.places.state, database, text, code).map_err(|err| {
+    let state = &here.places.state;
+    database::ask(|| store::join(state, database, text, code)).map_err(|err| {
         CliError::refusal("this machine has not joined").because(err).next(
             "the same command once more, once that is mended; docs/hosts.md says what another host needs",
         )
@@ -248,7 +250,8 @@ const DIGITS_MIN: usize = 4;
 
 /// Returns the host whose id has this beginning.
 pub(super) fn named(here: &RepoContext, database: &Database, begins: &str) -> Result<HostRow, CliError> {
-    let hosts = store::hosts(&here.places.state, database)?;
+    let state = &here.places.state;
+    let hosts = database::ask(|| store::hosts(state, database))?;
     let mut found = hosts.rows.into_iter().filter(|it| it.daemon.host.to_string().starts_with(begins));
     match (found.next(), found.next()) {
         (Some(it), None) if begins.len() >= DIGITS_MIN => Ok(it),
@@ -285,7 +288,8 @@ fn remove(here: &RepoContext, asked: &Remove) -> Result<u8, CliError> {
 fn take_out(here: &RepoContext, begins: &str, how: TakenOut) -> Result<u8, CliError> {
     let database = shared(here)?;
     let it = named(here, &database, begins)?;
-    store::take_out(&here.places.state, &database, it.daemon.host, how)
+    let state = &here.places.state;
+    database::ask(|| store::take_out(state, &database, it.daemon.host, how))
         .map_err(|err| CliError::refusal("nothing has changed").because(err).next("provost host list"))?;
     let state = match how {
         TakenOut::AtOnce => "removing",

@@ -27,9 +27,9 @@ pub(super) fn accept_loss(here: &RepoContext, asked: &AcceptLoss) -> Result<u8, 
     let anchor = here.places.anchor();
     let site = Site { dir: &here.places.state, outside: Some(&anchor), database: &database, now: now() };
     if !asked.yes {
-        confirm(store::loss(site).map_err(refused)?)?;
+        confirm(database::ask(|| store::loss(site)).map_err(refused)?)?;
     }
-    let done = store::accept_loss(site).map_err(refused)?;
+    let done = database::ask(|| store::accept_loss(site)).map_err(refused)?;
     if here.json {
         out::json(&json!({
             "was": done.was, "is": done.is, "goes_on_at": done.goes_on_at, "fences_above": done.fences_above,

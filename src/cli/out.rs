@@ -154,6 +154,21 @@ impl Progress {
         }
     }
 
+    /// Shows the line while the work goes on, on a thread of its own.
+    pub(super) fn beside<T: Send>(mut self, work: impl FnOnce() -> T + Send) -> T {
+        std::thread::scope(|scope| {
+            let work = scope.spawn(work);
+            let mut looked = std::time::Duration::from_millis(1);
+            while !work.is_finished() {
+                // Most work is over at once.
+                std::thread::sleep(looked);
+                looked = (looked * 2).min(SHOWN_AGAIN);
+                self.tick();
+            }
+            work.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        })
+    }
+
     /// Updates the line; the caller calls it a few times a second.
     pub(super) fn tick(&mut self) {
         let elapsed = self.since.elapsed().as_secs();

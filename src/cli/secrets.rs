@@ -169,10 +169,14 @@ fn changed(
     details: Value,
     removed: &str,
 ) -> Result<u8, CliError> {
+    let is_of_the_store = here.config(None).is_ok_and(|it| it.config.store.password.as_deref() == Some(name));
     if here.json {
         out::json(&json!({ "secret": name, "what": what, "details": details }))?;
     } else {
         out::note(match what {
+            "secret.added" if is_of_the_store => {
+                format!("stored; the daemon logs in with {name} at its next connection to the database")
+            }
             "secret.added" if details["delivery"]["mode"] == "daemon" => {
                 format!("stored; an entry [notify.NAME] of the settings may name {name}")
             }
@@ -182,6 +186,16 @@ fn changed(
     }
     match wait_for(async { Ok(keys::tell(&here.client(), what, name, details).await) })? {
         ReloadOutcome::Daemon | ReloadOutcome::Nobody => Ok(DONE),
+        // The daemon reads this one for each connection, and cannot write before it has logged in with the new one.
+        ReloadOutcome::Failed(err) if is_of_the_store => {
+            if !here.json {
+                out::note(format!(
+                    "the journal has no entry about it: {}",
+                    out::one_line(&err.to_string(), 400)
+                ));
+            }
+            Ok(DONE)
+        }
         ReloadOutcome::Failed(err) => {
             Err(CliError::of("the files are changed, but the running daemon does not know")
                 .because(err)

@@ -146,14 +146,17 @@ pub(super) fn down(here: &RepoContext) -> Result<u8, CliError> {
     // A caller that names itself as an agent gets a refusal.
     let agent = IdentityArgs::named_plainly(here, None)?;
     let is_agent = agent.is_some();
-    let told = wait_for(async {
+    // It settles what is under way, for which its database may have to answer.
+    let mut progress = out::Progress::begin("waiting for the daemon");
+    let told = wait_for(progress.during(async {
         let client = here.client().speaking_as(agent);
         let about = client.about().await?;
         let pid = about.pid;
         // The process is held before it ends, so that its number cannot come to mean another process.
         let process = Process::hold(pid);
         Ok((pid, about.broken, process, client.stop().await?))
-    });
+    }));
+    drop(progress);
     let (pid, broken, process, said) = match told {
         Err(error) if error.is_not_running() && !is_agent => return end_waiting(here, error),
         told => told?,

@@ -7,6 +7,7 @@ use provost::store::{Database, Head, Password, Store};
 use tempfile::TempDir;
 
 use super::{batch, folder, opened, sentence, started};
+use crate::support::World;
 use crate::support::postgres::Server;
 use crate::support::storm::Storm;
 use crate::support::waits::until_some;
@@ -61,6 +62,46 @@ fn a_new_password_counts_for_the_next_connection() {
     });
     *kept.lock().unwrap() = Some("another");
     until_some("it is connected", || store.begin(Head::default()).is_ok().then_some(()));
+}
+
+/// Stores the password of the database for the daemon; returns what the command says.
+fn stores_password(world: &World, password: &str) -> String {
+    let file = world.path("password");
+    std::fs::write(&file, password).expect("a file");
+    let mut command = world.command(&["secret", "add", "pg", "--daemon"]);
+    let out =
+        command.stdin(std::fs::File::open(&file).expect("the file")).output().expect("the command runs");
+    let said = String::from_utf8_lossy(&[out.stdout, out.stderr].concat()).into_owned();
+    assert!(out.status.success(), "{said}");
+    said
+}
+
+#[test]
+fn a_new_password_is_stored_while_the_server_refuses_the_old_one() {
+    let dir = folder();
+    let (server, path) = secure_server(&dir);
+    let database = server.secure(&server.database(), "localhost", "laptop", "right", &path);
+    let world = World::new();
+    world.configure(&format!(
+        "store.url = {:?}\nstore.name = \"shop\"\nstore.ca = {path:?}\nstore.password = \"pg\"\n",
+        database.url
+    ));
+    assert!(stores_password(&world, "right").contains("at its next connection to the database"));
+    let daemon = world.start();
+    let locks = |n: u32| {
+        let mut command = world.by("ada", &["lock", "acquire", &format!("@thing:{n}")]);
+        command.env("DEVIT_NO_AUTO_START", "1").output().expect("a command").status.success()
+    };
+    assert!(locks(1));
+    server.sql("postgres", "alter role laptop password 'another'");
+    server.sql("postgres", "select pg_terminate_backend(pid) from pg_stat_activity where usename = 'laptop'");
+    until_some("no write is taken", || (!locks(2)).then_some(()));
+    let removed = world.command(&["secret", "remove", "pg"]).output().expect("the command runs");
+    assert!(removed.status.success(), "{removed:?}");
+    let said = stores_password(&world, "another");
+    assert!(said.contains("at its next connection") && !said.contains("reload"), "{said}");
+    until_some("writes go on", || locks(3).then_some(()));
+    daemon.stop();
 }
 
 #[test]
