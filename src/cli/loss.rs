@@ -42,11 +42,11 @@ pub(super) fn accept_loss(here: &RepoContext, asked: &AcceptLoss) -> Result<u8, 
         done.was, done.is, done.goes_on_at, done.fences_above
     ))?;
     out::note(
-        "the next start reports tasks and pictures that were beginning or running then as lost, and runs no pending hooks; all \
-         tokens are void: mint new ones with `provost token mint`",
+        "the next start reports tasks that were running then, or waited for a place or their next attempt, and pictures as lost, and runs no \
+         pending hooks; all tokens are void: mint new ones with `provost token mint`",
     );
     out::note(
-        "tasks and questions that were waiting then wait again, also those that were answered or cancelled since: see `provost \
+        "what waited then for an answer or for another task waits again, also if it was answered or cancelled since: see `provost \
          task list` and `provost approval list`",
     );
     out::note("start the daemon: provost up");

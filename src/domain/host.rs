@@ -17,7 +17,7 @@ use super::{
     Change, Core, Counters, Effect, Event, EventKind, Failure, JobState, Lock, LogEntry, Outbox, Owed, State,
     Switch, Task, TaskState, Waiter, WorkerKind,
 };
-use provost_base::{DaemonId, HostId, Json, Timestamp};
+use provost_base::{DaemonId, HostId, Json, TaskId, Timestamp};
 
 /// The kind of the event that a host is down.
 pub const HOST_DOWN: &str = "host.down";
@@ -122,6 +122,30 @@ impl Core {
         let here = self.state.here;
         let is_before = |it: DaemonId| it.host == here.host && it.incarnation < here.incarnation;
         self.by_itself(now, out, |state, out| state.end_connections_of(is_before, out));
+    }
+
+    /// Ends the tasks that would begin by themselves and have waited since before `at`, when a person went on without a part of the history:
+    /// there, they may have run, or may have been cancelled. A host that only works leaves that to the others.
+    pub fn give_up_what_waited(&mut self, now: Timestamp, at: Timestamp, out: &mut Outbox) {
+        if self.state.only_works() {
+            return;
+        }
+        let waited = |it: &&Arc<Task>| {
+            let begins_by_itself = it.is_open() || matches!(it.state, TaskState::Retrying { .. });
+            it.kind == WorkerKind::Cli && begins_by_itself && it.updated_at < at
+        };
+        let all: Vec<TaskId> = self.state.tasks.iter().filter(waited).map(|it| it.id().clone()).collect();
+        for id in all {
+            self.by_itself(now, out, |state, out| {
+                // The end of one task may have ended tasks that wait for it.
+                let Some(task) = state.tasks.get(&id) else { return };
+                let worker = &task.order.worker;
+                let summary = format!(
+                    "Worker {worker} did not begin: the task waited in a history of which a part is lost"
+                );
+                state.finish(now, task, Ending::failed(summary, Failure::Lost), out);
+            });
+        }
     }
 
     /// Ends what this daemon holds for its callers, since it stops.

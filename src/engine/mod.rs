@@ -177,7 +177,7 @@ pub fn start_checking(
     let queue = Arc::new(queue);
     let beside = Beside::start(Arc::downgrade(&queue)).map_err(no_thread)?;
     let woken = woken_by(&mut *store, &queue);
-    let others = Others::of((loaded.daemon, loaded.head), of_store, woken, check);
+    let others = Others::of((loaded.daemon, loaded.head, loaded.broke_off), of_store, woken, check);
     let events = Live::behind(store.journal_head().seq);
     let (owe, effects) = mpsc::unbounded_channel();
     let empty_queues = Arc::new(EmptyQueues::default());

@@ -395,6 +395,8 @@ pub struct Loaded {
     pub clean: bool,
     /// The time of the newest event; the epoch if there is none.
     pub until: Timestamp,
+    /// When a person has last gone on without a part of the history, by a restore or after a loss of a database.
+    pub broke_off: Option<Timestamp>,
     /// Messages that were acknowledged and are not in the journal, in their order. At a start only.
     pub received: Vec<Received>,
     /// The intake that keeps messages from now on; `None` if each commit waits for the disk. At a start only.

@@ -334,8 +334,9 @@ impl Store for SqliteStore {
         }
         let (state, owed) = read::live(&self.db, settings, self.written.counters)?;
         let until = read::event_time(&self.db, self.written.head.seq)?;
+        let broke_off = read::broke_off(&self.db)?;
         let (head, daemon, clean) = (Head::default(), DaemonId::default(), self.clean);
-        Ok(Loaded { state, owed, head, daemon, clean, until, received, intake })
+        Ok(Loaded { state, owed, head, daemon, clean, until, broke_off, received, intake })
     }
 
     fn commit(&mut self, batch: &Outbox) -> Result<Head, CommitError> {

@@ -453,7 +453,7 @@ impl Store for MemoryStore {
         let until = disk.rows.events.last().map(|it| it.at).unwrap_or_default();
         let intake = is_start.then(|| Box::new(MemoryIntake(self.disk.clone())) as Box<dyn Intake>);
         let (head, daemon, clean) = (Head::default(), DaemonId::default(), self.clean);
-        Ok(Loaded { state, owed, head, daemon, clean, until, received, intake })
+        Ok(Loaded { state, owed, head, daemon, clean, until, broke_off: None, received, intake })
     }
 
     fn commit(&mut self, batch: &Outbox) -> Result<Head, CommitError> {

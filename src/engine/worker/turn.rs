@@ -21,8 +21,8 @@ use super::beside::Batch;
 use super::hosts::HostWatch;
 use super::receiving::Publisher;
 use super::{Lost, Waiting, Worker};
-use provost_base::DaemonId;
 use provost_base::limits::{HOST_BEAT_MS, NUMBERS_SKIPPED, UNKNOWN_KEPT_MS};
+use provost_base::{DaemonId, Timestamp};
 use provost_domain::{Change, Gone, LogEntry, Principal, Refusal};
 use provost_store::{Behind, Head, Loaded, StoreError};
 
@@ -60,8 +60,10 @@ pub(in super::super) struct Others {
     pub(super) head: Head,
     /// The observations about the other hosts.
     pub(super) watch: HostWatch,
-    /// Whether the holds of this host's earlier daemons for their callers still have to end.
+    /// Whether memory was just loaded, and what belongs to the time before still has to end.
     is_new: bool,
+    /// When a person has last gone on without a part of the history, as of the last load.
+    broke_off: Option<Timestamp>,
     /// When the last turn was taken.
     looked: Instant,
     /// Whether the store has announced a possible new entry.
@@ -89,7 +91,7 @@ struct Unsure {
 
 impl Others {
     pub(in super::super) fn of(
-        (daemon, head): (DaemonId, Head),
+        (daemon, head, broke_off): (DaemonId, Head, Option<Timestamp>),
         clock: Option<Arc<StoreClock>>,
         woken: Arc<AtomicBool>,
         check: EntryCheck,
@@ -100,6 +102,7 @@ impl Others {
             head,
             watch: HostWatch::default(),
             is_new: true,
+            broke_off,
             looked: Instant::now(),
             woken,
             unsure: None,
@@ -210,11 +213,11 @@ impl Worker {
             );
             self.core.skip_numbers(self.now, NUMBERS_SKIPPED, &mut self.out);
         }
+        if is_known && self.lost.is_none() && std::mem::take(&mut self.others.is_new) {
+            self.goes_on_from_load();
+        }
         if is_known && self.lost.is_none() && self.others.are_there() {
             self.tell_time();
-            if std::mem::take(&mut self.others.is_new) {
-                self.core.begin_again(self.now, &mut self.out);
-            }
             if !self.look_at_hosts(&begun.hosts)? {
                 return Ok(self.broken.is_some() || !self.others.is_ahead());
             }
@@ -226,6 +229,18 @@ impl Worker {
             self.load_again()?;
         }
         Ok(is_known)
+    }
+
+    /// Ends what belongs to the time before memory was loaded: what earlier daemons of this host held, and tasks that waited before a person
+    /// went on without a part of the history.
+    fn goes_on_from_load(&mut self) {
+        self.tell_time();
+        if self.others.are_there() {
+            self.core.begin_again(self.now, &mut self.out);
+        }
+        if let Some(at) = self.others.broke_off {
+            self.core.give_up_what_waited(self.now, at, &mut self.out);
+        }
     }
 
     /// Folds what is too much for a turn, out of turn: rows that are loaded are not judged. Returns `false` if they have to be loaded.
@@ -408,7 +423,7 @@ impl Worker {
         self.effects.catch_up(loaded.daemon.host, loaded.owed);
         self.empty_queues.forget_all();
         self.events.tell_missed(self.store.journal_head().seq);
-        (self.others.must_load, self.others.is_new) = (false, true);
+        (self.others.must_load, self.others.is_new, self.others.broke_off) = (false, true, loaded.broke_off);
         self.show_hidden();
     }
 

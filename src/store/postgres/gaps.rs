@@ -11,7 +11,7 @@ use crate::codec::{int, parse, text};
 use crate::journal::{Gap, Key};
 use crate::{Anchor, StoreError, StoredEvent};
 use provost_base::limits::{AWAKE_MS_MAX, GAPS_LOOKED_AT_MAX};
-use provost_base::{Digest, EventSeq};
+use provost_base::{Digest, EventSeq, Timestamp};
 
 /// The beginning of these facts' keys; the last event before the gap follows.
 const GAP: &str = "gap:";
@@ -44,6 +44,16 @@ pub(super) fn newest(session: &mut Session, repo: i32) -> Result<Vec<Gap>, Store
     let newest = newest.with(GAPS_LOOKED_AT_MAX);
     let rows = session.ask_within(&[newest], Duration::from_millis(AWAKE_MS_MAX))?;
     read(rows.first().map_or(&[], |it| it))
+}
+
+/// Returns when the journal has last gone on behind skipped numbers; `None` if it never has, or if that event is missing.
+///
+/// # Errors
+/// If the database does not answer.
+pub(super) fn broke_off(session: &mut Session, repo: i32) -> Result<Option<Timestamp>, StoreError> {
+    let Some(last) = gaps(session, repo)?.into_iter().max_by_key(|it| it.to) else { return Ok(None) };
+    let at = load::event_time(session, repo, last.to.next())?;
+    Ok(Some(at).filter(|it| *it != Timestamp::default()))
 }
 
 fn read(rows: &[Row]) -> Result<Vec<Gap>, StoreError> {

@@ -147,6 +147,12 @@ pub(super) fn event_time(db: &Connection, seq: EventSeq) -> Result<Timestamp, St
     Ok(Timestamp(at.unwrap_or(0)))
 }
 
+/// Returns when the journal has last gone on behind skipped numbers; `None` if it never has, or if that event is missing.
+pub(super) fn broke_off(db: &Connection) -> Result<Option<Timestamp>, StoreError> {
+    let Some(last) = gaps(db)?.pop() else { return Ok(None) };
+    Ok(Some(event_time(db, last.to.next())?).filter(|it| *it != Timestamp::default()))
+}
+
 pub(super) fn last_checkpoint(db: &Connection) -> Result<Option<Checkpoint>, StoreError> {
     Ok(checkpoints(db, "ORDER BY seq DESC LIMIT 1")?.pop())
 }

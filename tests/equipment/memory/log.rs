@@ -342,7 +342,8 @@ impl Store for LogStore {
         self.journal = disk.rows.head();
         let until = disk.rows.events.last().map(|it| it.at).unwrap_or_default();
         let (head, daemon) = (log.head(), self.daemon);
-        Ok(Loaded { state, owed, head, daemon, clean: true, until, received: Vec::new(), intake: None })
+        let (clean, broke_off, received, intake) = (true, None, Vec::new(), None);
+        Ok(Loaded { state, owed, head, daemon, clean, until, broke_off, received, intake })
     }
 
     fn is_shared(&self) -> bool {

@@ -6,9 +6,11 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::supervised::{LONG, Manager};
+use super::tasks_of_hosts::{builder, delegate, is, rules, task};
 use crate::support::histories::{Clients, reads_go_on, says};
 use crate::support::pgbouncer::Pooler;
 use crate::support::postgres::{Between, Loses, Server, name_of};
+use crate::support::terminal::at_the_terminal;
 use crate::support::waits::{until_some, within};
 use crate::support::{UP, World};
 
@@ -91,12 +93,21 @@ fn with_an_asynchronous_standby_a_loss_is_noticed_told_and_gone_on_with_by_a_per
     let mut first = Server::start();
     let database = first.database();
     let second = first.standby("second");
-    let world = world(&first.or(&second, &database));
+    let url = first.or(&second, &database);
+    let world = world(&url);
+    let again = builder("retries = 1\nretry_delay = \"30m\"");
+    world.configure(&format!("store.url = {url:?}\nstore.name = \"shop\"\n{again}"));
+    world.rule(&rules());
     let daemon = world.start();
     let clients = Clients::of(&world);
     for _ in 0..5 {
         assert!(clients.take());
     }
+    for open in ["waits", "ended"] {
+        assert_eq!(delegate(&world, open, "true", &["--on", "none", "--wait-for-host"]).0, 0);
+    }
+    assert_eq!(delegate(&world, "again", "exit 1", &[]).0, 0);
+    until_some("its attempt has failed", || (task(&world, "again")["state"] == "retrying").then_some(()));
     until_some("the standby has what was there", || {
         let sql = "select replay_lsn = pg_current_wal_lsn() from pg_stat_replication";
         (first.sql("postgres", sql) == "t").then_some(())
@@ -107,6 +118,7 @@ fn with_an_asynchronous_standby_a_loss_is_noticed_told_and_gone_on_with_by_a_per
     for _ in 0..5 {
         assert!(clients.take());
     }
+    assert!(at_the_terminal(&world, "task cancel ended").status.success());
     let last = clients.grants.lock().unwrap().last().expect("a grant").fence;
     first.kill();
     second.promote();
@@ -133,10 +145,19 @@ fn with_an_asynchronous_standby_a_loss_is_noticed_told_and_gone_on_with_by_a_per
     let daemon = world.start();
     assert!(clients.take());
     assert!(clients.grants.lock().unwrap().last().expect("a grant").fence > last + 1_000);
+    // What would begin by itself may have run, or may have been cancelled, in the part that is lost.
+    for waited in ["waits", "ended", "again"] {
+        let lost = is(&world, waited, "failed").to_string();
+        assert!(lost.contains("waited in a history of which a part is lost"), "{lost}");
+    }
+    assert_eq!(delegate(&world, "since", "true", &["--on", "none", "--wait-for-host"]).0, 0);
     let found = clients.check().expect_err("the checker finds what is lost");
     assert!(found.contains("acknowledged and lost"), "{found}");
     let (_, text) = says(&world, &["journal", "verify"]);
     assert!(text.contains("provost store accept-loss"), "{text}");
+    ends_in_order(&world, daemon);
+    let daemon = world.start();
+    assert_eq!(task(&world, "since")["state"], "queued", "it was asked for since");
     ends_in_order(&world, daemon);
 }
 

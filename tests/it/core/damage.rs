@@ -8,6 +8,7 @@ use std::process::Stdio;
 
 use serde_json::{Value, json};
 
+use super::tasks_of_hosts::{builder, delegate, is, rules, task};
 use crate::support::waits::within;
 use crate::support::{Daemon, UP, World, eventually};
 
@@ -220,6 +221,24 @@ fn a_database_that_is_gone_while_its_key_is_there_is_no_new_beginning() {
     let daemon = goes_on(&world, given, seen);
     let locks = world.done("a", &["lock", "list"])["locks"].to_string();
     assert!(locks.contains("src/a.ts:f"), "what the copy had is there: {locks}");
+    daemon.stop();
+}
+
+#[test]
+fn an_attempt_that_was_to_come_when_the_backup_was_made_never_begins() {
+    let world = World::new();
+    world.configure(&builder("retries = 1\nretry_delay = \"30m\""));
+    world.rule(&rules());
+    let daemon = world.start();
+    assert_eq!(delegate(&world, "again", "exit 1", &[]).0, 0);
+    eventually("its attempt has failed", || task(&world, "again")["state"] == "retrying");
+    let copy = world.path("copy.db");
+    does(&world, &["store", "backup", copy.to_str().unwrap()]);
+    daemon.stop();
+    does(&world, &["store", "restore", copy.to_str().unwrap()]);
+    let daemon = world.start();
+    let lost = is(&world, "again", "failed").to_string();
+    assert!(lost.contains("waited in a history of which a part is lost"), "{lost}");
     daemon.stop();
 }
 
