@@ -85,6 +85,7 @@ fn refused(err: StoreError) -> CliError {
         StoreError::InUse { .. } => "provost down, then this again",
         StoreError::NotOnRecord { .. } => "provost up, then provost down, then this again",
         StoreError::Away(_) => "the same again, once the database answers; provost doctor says how it is",
+        StoreError::Unsafe { .. } => "provost doctor",
         _ => "the same again, once that is mended",
     };
     let what = match &err {

@@ -13,6 +13,9 @@ const WAYS_ON: &str = ". `provost store restore FILE` brings a backup back; `pro
 /// The next step for a store with an error in it that makes it unusable.
 pub(super) const WAYS_BACK: &str = ". `provost store restore FILE` brings a backup back; `provost store restore --empty` continues with an empty store, with numbers that were never issued, and keeps the present files beside it";
 
+/// The next step for a journal that may as well be in PostgreSQL.
+const OR_IN_DATABASE: &str = ". Those are for a state in its folder; docs/hosts.md says what an administrator does about one in PostgreSQL";
+
 /// The reason why something could not be stored or read. The texts are for the person who runs the daemon.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
@@ -44,7 +47,7 @@ pub enum StoreError {
     #[error("{0}")]
     Key(Box<str>),
     /// Another program has changed the journal.
-    #[error("the journal has been tampered with at event {seq}: {what}{WAYS_BACK}")]
+    #[error("the journal has been tampered with at event {seq}: {what}{WAYS_BACK}{OR_IN_DATABASE}")]
     Tampered {
         /// The first event that is wrong.
         seq: EventSeq,
@@ -53,7 +56,7 @@ pub enum StoreError {
     },
     /// Another program has removed the newest events.
     #[error(
-        "the journal has been tampered with: it ends at event {head}, and its newest number is another one{WAYS_ON}"
+        "the journal has been tampered with: it ends at event {head}, and its newest number is another one{WAYS_ON}{OR_IN_DATABASE}"
     )]
     EndMissing {
         /// The last event that the journal has.

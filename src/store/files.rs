@@ -5,7 +5,7 @@ use std::io::{ErrorKind, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use super::{DATABASE, JOURNAL_KEY, LEASE, StoreError, WAYS_BACK};
+use super::{DATABASE, IN_DATABASE, JOURNAL_KEY, LEASE, StoreError, WAYS_BACK};
 use provost_base::limits::STORE_CHECKED_BYTES_MAX;
 use provost_base::{Secret, Timestamp};
 use provost_system as system;
@@ -272,6 +272,9 @@ pub(super) fn open_mark(path: &Path, make: bool) -> Result<File, StoreError> {
     Ok(file)
 }
 
+/// The next step for a lost key of a state in a database, which no backup of Provost has.
+const OF_EACH_HOST: &str = ". It is in each copy of this folder, and has the same content on each full host; with another host, this machine can join as a new one: `provost host join` in a folder without a state";
+
 /// Returns the journal's key, if it exists.
 pub(super) fn journal_key(dir: &Path) -> Result<Option<Secret>, StoreError> {
     let path = dir.join(JOURNAL_KEY);
@@ -285,8 +288,10 @@ pub(super) fn journal_key(dir: &Path) -> Result<Option<Secret>, StoreError> {
     let most = KEY_LEN as u64 + 1;
     Read::by_ref(&mut file).take(most).read_to_end(&mut bytes).map_err(StoreError::io(&path))?;
     if bytes.len() != KEY_LEN {
+        // Of a state in a database, no backup has it.
+        let ways = if dir.join(IN_DATABASE).exists() { OF_EACH_HOST } else { WAYS_BACK };
         return Err(StoreError::Key(
-            format!("{} is not a journal key: bring it back{WAYS_BACK}", path.display()).into(),
+            format!("{} is not a journal key: bring it back{ways}", path.display()).into(),
         ));
     }
     Ok(Some(Secret::new(bytes)))

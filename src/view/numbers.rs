@@ -37,12 +37,21 @@ pub fn numbers_in_words(it: &Health) -> Vec<(&'static str, String)> {
         ("hooks owed", it.hooks_owed.to_string()),
         ("writes", of_spread(it.commits.as_ref())),
         ("waits for locks", of_spread(it.lock_waits.as_ref())),
-        ("store", bytes(it.store_bytes)),
+        ("store", of_store(it)),
         ("free on its disk", format!("{} of {}", bytes(it.disk_free_bytes), bytes(it.disk_bytes))),
         ("used in 24 hours, as agents report it", of_usage(it.used_today.as_ref())),
     ];
     all.extend(it.database.iter().flat_map(of_database));
     all
+}
+
+/// Describes the size of the store's files; a database says nothing of its own.
+fn of_store(it: &Health) -> String {
+    match (it.store_bytes, &it.database) {
+        (Some(bytes), _) => of_bytes(bytes),
+        (None, Some(_)) => "in the database".into(),
+        (None, None) => UNKNOWN.into(),
+    }
 }
 
 /// Describes the server that stores the state, and its condition.

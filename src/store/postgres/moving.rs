@@ -404,7 +404,10 @@ pub(crate) fn move_out(what: Site<'_>, tell: &mut dyn FnMut(u64, u64)) -> Result
     match (files::has_database(&dir), dir.join(IN_DATABASE).exists(), ending(&dir)?) {
         (true, _, Some(Ending::Out)) => return end_moving_out(&dir),
         (true, true, Some(Ending::Into(_))) | (false, true, _) => {}
-        (true, _, _) => return Err(refused(&dir, DATABASE, "has the state already")),
+        (true, _, _) => {
+            let why = "has the state already: take `[store] url` out of provost.toml, then type `provost up`";
+            return Err(refused(&dir, DATABASE, why));
+        }
         (false, false, _) => {
             return Err(refused(
                 &dir,
