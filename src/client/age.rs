@@ -14,10 +14,15 @@ impl Age {
         self.0.fetch_max(ms, Ordering::Relaxed);
     }
 
+    /// Returns how old an answer may be; `None` if all are of the moment at which they came.
+    pub fn greatest(&self) -> Option<Duration> {
+        let age = Duration::from_millis(self.0.load(Ordering::Relaxed));
+        (!age.is_zero()).then_some(age)
+    }
+
     /// Says how old an answer may be; `None` if all are of the moment at which they came.
     pub fn in_words(&self) -> Option<String> {
-        let age = Duration::from_millis(self.0.load(Ordering::Relaxed));
-        (!age.is_zero()).then(|| {
+        self.greatest().map(|age| {
             let seconds = age.as_secs().max(1);
             format!("the database does not answer the daemon, or did not for a while: what is said here may be {seconds} s old")
         })

@@ -52,6 +52,9 @@ pub const HUB_QUEUE_MAX: usize = 1_024;
 /// then it counts as one that does not answer, and nothing waits for it.
 pub const HUB_VIEW_MS: u64 = 5_000;
 
+/// The interval at which the page over all repositories asks a daemon how old what it shows is, while the page is read, in seconds.
+pub const HUB_AGE_EVERY_S: u64 = 3;
+
 /// The time over which the page sums up the usage of runs, in milliseconds: two weeks, a bar for each day.
 pub const WEB_COST_MS: u64 = 14 * 24 * 3_600_000;
 

@@ -7,14 +7,14 @@ use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tokio::time::timeout;
+use tokio::time::{MissedTickBehavior, interval, timeout};
 
 use super::known::{Hub, Repo};
 use super::log::{Change, HubMessage};
 use crate::stream::without_content;
 use provost_api::wire::{self, OWN_PAGE_ONLY};
-use provost_base::limits::{DAEMON_ASKED_MS, HUB_VIEW_MS};
-use provost_client::{Client, ClientError, EventReader};
+use provost_base::limits::{DAEMON_ASKED_MS, HUB_AGE_EVERY_S, HUB_VIEW_MS};
+use provost_client::{Age, Client, ClientError, EventReader};
 use provost_domain::Event;
 use provost_view::State;
 
@@ -80,17 +80,26 @@ async fn once(hub: &Hub, repo: &Repo) -> Ended {
         Err(_) => return not_live(ClientError::Slow),
     };
     hub.stands(repo, State::Live);
+    let mut each = interval(Duration::from_secs(HUB_AGE_EVERY_S));
+    each.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         tokio::select! {
             event = events.next() => match event {
-                Ok(event) => changed(hub, repo, event),
+                Ok(event) => {
+                    changed(hub, repo, event);
+                    continue;
+                }
                 Err(why) => return Ended { why, was_live: true },
             },
-            () = repo.doubted.notified() => match answer(hub, repo, &client).await {
-                Ok(_) => hub.stands(repo, State::Live),
-                Err(why) => return Ended { why, was_live: true },
-            },
+            () = repo.doubted.notified() => {}
+            _ = each.tick() => if !hub.is_read() { continue },
         }
+        let age = Age::default();
+        if let Err(why) = answer(hub, repo, &client.clone().noting(age.clone())).await {
+            return Ended { why, was_live: true };
+        }
+        hub.stands(repo, State::Live);
+        hub.shows_of(repo, age.greatest());
     }
 }
 

@@ -54,8 +54,13 @@ pub(super) struct Repo {
 struct Standing {
     state: State,
     since: Timestamp,
+    /// The moment of which everything that a live daemon shows is, while its database does not answer it.
+    as_of: Option<Timestamp>,
     needs: Option<(Shown, Timestamp)>,
 }
+
+/// By how much the moment that is shown has to be wrong before the readers are told of it, in milliseconds.
+const AS_OF_STEP_MS: u64 = 2_000;
 
 fn lock<T>(it: &Mutex<T>) -> MutexGuard<'_, T> {
     it.lock().unwrap_or_else(PoisonError::into_inner)
@@ -99,7 +104,7 @@ impl Hub {
     fn add(&self, found: Found, client: Client) {
         let id = found.places.hash.clone();
         let lead = Lead { base: format!("/r/{id}"), program: found.repository.program.clone() };
-        let standing = Standing { state: State::Connecting, since: now(), needs: None };
+        let standing = Standing { state: State::Connecting, since: now(), as_of: None, needs: None };
         let repo = Arc::new(Repo {
             id: id.as_str().into(),
             repository: found.repository,
@@ -126,9 +131,37 @@ impl Hub {
             }
             standing.state = state;
             standing.since = now();
+            standing.as_of = None;
         }
+        self.tell_standing(repo);
+    }
+
+    /// Sets how old what a daemon shows is, if its database does not answer it, and tells all readers.
+    pub(super) fn shows_of(&self, repo: &Repo, age: Option<Duration>) {
+        let ms = |age: Duration| i64::try_from(age.as_millis()).unwrap_or(i64::MAX);
+        let as_of = age.map(|it| Timestamp(now().0.saturating_sub(ms(it))));
+        {
+            let mut standing = lock(&repo.standing);
+            let is_known = match (standing.as_of, as_of) {
+                (Some(was), Some(is)) => was.0.abs_diff(is.0) < AS_OF_STEP_MS,
+                (was, is) => was == is,
+            };
+            if is_known {
+                return;
+            }
+            standing.as_of = as_of;
+        }
+        self.tell_standing(repo);
+    }
+
+    fn tell_standing(&self, repo: &Repo) {
         // Without readers, the message is dropped.
         let _heard = self.0.told.send(Arc::new(HubMessage::Standing(repo.as_told())));
+    }
+
+    /// Checks whether a page reads the stream.
+    pub(super) fn is_read(&self) -> bool {
+        self.0.told.receiver_count() > 0
     }
 }
 
@@ -157,7 +190,7 @@ impl Repo {
         let known = self.known();
         serde_json::json!({
             "repository": known.id, "state": known.state.word().word, "since": known.since,
-            "name": visible(&known.name),
+            "name": visible(&known.name), "as_of": lock(&self.standing).as_of.map(Timestamp::rfc3339),
         })
     }
 

@@ -4,7 +4,7 @@
 
 /**
  * @typedef {{ kind: string, task: string | null, approval: number | null, repository?: string }} Change
- * @typedef {{ repository: string, state: string, since: string, name: string }} Standing
+ * @typedef {{ repository: string, state: string, since: string, name: string, as_of: string | null }} Standing
  * @typedef {'connecting' | 'live' | 'reconnecting' | 'stale'} State
  * @typedef {{
  *   state: State, since: number, last: string, daemon: string, page: string, repositories: Record<string, Standing>, asOf: number

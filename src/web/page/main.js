@@ -214,6 +214,7 @@ function standing(where) {
   }
   const own = where.repositories[repository];
   if (!own) return { state: 'stale', text: 'no daemon of this repository has run' };
+  if (own.state === 'live' && own.as_of) return { state: 'stale', text: `as of ${at(own.as_of)}: the database does not answer the daemon` };
   if (own.state === 'its own page') return { state: 'stale', text: 'read at its own page' };
   if (own.state === 'stopped') return { state: 'stale', text: `stopped since ${at(own.since)}: no daemon runs` };
   if (own.state === 'stale') return { state: 'stale', text: `stale since ${at(own.since)}: the daemon does not answer` };

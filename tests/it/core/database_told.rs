@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use crate::support::World;
 use crate::support::browser::Browser;
 use crate::support::histories::{Clients, says};
+use crate::support::hub::{Hub, free_port};
 use crate::support::loopback_client::Http;
 use crate::support::mcp_host::Host;
 use crate::support::own_api::own;
@@ -186,7 +187,9 @@ fn who_asks_while_the_database_is_away_is_told_how_old_the_answer_may_be() {
 fn the_page_says_of_when_it_is_while_the_database_is_away_and_offers_nothing() {
     let server = Server::start();
     let between = Between::at(&server);
-    let world = world(&between.database(&server.database()).url, PAGE);
+    let port = free_port();
+    let pages = format!("{PAGE}all_port = {port}\n");
+    let world = world(&between.database(&server.database()).url, &pages);
     world.rule(ASK);
     let daemon = world.start();
     let (_, reply) = world.client(&daemon, "orch:a").delegate("shell", "true", json!({}));
@@ -196,6 +199,9 @@ fn the_page_says_of_when_it_is_while_the_database_is_away_and_offers_nothing() {
     let offers = "[...document.querySelectorAll('button[data-action]')].some((it) => !it.disabled)";
     let is_live = "document.body.dataset.live === 'live'";
     tab.until("live", is_live);
+    let hub = Hub::start(&world, port);
+    let of_all = browser.open(&format!("http://provost.localhost:{port}{}/locks", hub.base(&world)));
+    of_all.until("live among all", is_live);
     tab.until("an answer is offered", offers);
     for lost in [Loses::Both, Loses::Answers] {
         between.lose(lost);
@@ -203,12 +209,14 @@ fn the_page_says_of_when_it_is_while_the_database_is_away_and_offers_nothing() {
         tab.shows("as of ");
         tab.shows("the database does not answer the daemon");
         assert!(!tab.is(offers), "{}", tab.text());
+        of_all.shows("the database does not answer the daemon");
         // It stays so, and is told again and again.
         stays("it is of that moment", Duration::from_secs(3), || !tab.is(is_live));
         tab.go(&format!("http://provost.localhost:{}/locks", Http::web(&world).port));
         tab.shows("the database does not answer the daemon");
         between.lose(Loses::Nothing);
         tab.until("live again", is_live);
+        of_all.until("live again among all", is_live);
         tab.go(&format!("http://provost.localhost:{}/", Http::web(&world).port));
         tab.until("an answer is offered again", offers);
     }
