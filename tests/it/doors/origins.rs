@@ -45,14 +45,18 @@ if how == "unseen":
 "#;
 
 /// The last of so many processes, each started by the one before, says something; what it heard is in the file.
+const LEVELS: &str = r#"
+n=$1
+shift
+[ "$n" -gt 0 ] || exec "$@"
+sh "$0" $((n - 1)) "$@"
+exit
+"#;
+
+/// Says what a file has at a socket, and writes what it hears into another file.
 const DEEP: &str = r#"
 import os, socket, sys
-at, said, heard, depth = sys.argv[1:]
-for _ in range(int(depth)):
-    child = os.fork()
-    if child:
-        os.waitpid(child, 0)
-        os._exit(0)
+at, said, heard = sys.argv[1:]
 it = socket.socket(socket.AF_UNIX)
 it.connect(at)
 it.settimeout(20)
@@ -90,8 +94,11 @@ fn left(world: &World, daemon: &Daemon, socket: &Path, how: &str, said: &str) ->
 fn deep(world: &World, socket: &Path, depth: u32, said: &str) -> String {
     let (file, heard) = (world.path("said"), world.path("heard"));
     std::fs::write(&file, said).unwrap();
-    let path = |it: &Path| it.to_str().unwrap().to_owned();
-    python(DEEP, &[&path(socket), &path(&file), &path(&heard), &depth.to_string()]);
+    let script = world.path("deep.sh");
+    std::fs::write(&script, LEVELS).unwrap();
+    let mut shell = Command::new("sh");
+    shell.arg(&script).arg(depth.to_string()).args(["python3", "-c", DEEP]);
+    assert!(shell.args([socket, &file, &heard]).status().unwrap().success());
     eventually("the answer", || heard.exists());
     let text = std::fs::read_to_string(&heard).unwrap();
     std::fs::remove_file(&heard).unwrap();
