@@ -3,6 +3,7 @@
 
 use std::fmt::Display;
 use std::io::{self, IsTerminal as _, Write as _};
+use std::sync::mpsc::{self, RecvTimeoutError};
 
 use serde::Serialize;
 
@@ -156,13 +157,14 @@ impl Progress {
 
     /// Shows the line while the work goes on, on a thread of its own.
     pub(super) fn beside<T: Send>(mut self, work: impl FnOnce() -> T + Send) -> T {
+        let (ends, ended) = mpsc::channel::<()>();
         std::thread::scope(|scope| {
-            let work = scope.spawn(work);
-            let mut looked = std::time::Duration::from_millis(1);
-            while !work.is_finished() {
-                // Most work is over at once.
-                std::thread::sleep(looked);
-                looked = (looked * 2).min(SHOWN_AGAIN);
+            let work = scope.spawn(move || {
+                // Dropped at the end, also by a panic.
+                let _ends = ends;
+                work()
+            });
+            while let Err(RecvTimeoutError::Timeout) = ended.recv_timeout(SHOWN_AGAIN) {
                 self.tick();
             }
             work.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))

@@ -104,7 +104,8 @@ fn with_an_asynchronous_standby_a_loss_is_noticed_told_and_gone_on_with_by_a_per
         assert!(clients.take());
     }
     for open in ["waits", "ended"] {
-        assert_eq!(delegate(&world, open, "true", &["--on", "none", "--wait-for-host"]).0, 0);
+        let (code, said) = delegate(&world, open, "true", &["--on", "none", "--wait-for-host"]);
+        assert_eq!(code, 0, "{said}");
     }
     assert_eq!(delegate(&world, "again", "exit 1", &[]).0, 0);
     until_some("its attempt has failed", || (task(&world, "again")["state"] == "retrying").then_some(()));

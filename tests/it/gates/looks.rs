@@ -145,6 +145,8 @@ const TIMES: &[(&str, usize, &str)] = &[
     ("src/protocols/devit/mod.rs", 1, "the limit of silence"),
     ("src/system/folder_watch/linux.rs", 1, "a worker may fill the queue as fast as it is read"),
     ("src/transport/sse.rs", 1, "a comment in a stream that is silent"),
+    ("src/web/hub/follow.rs", 1, "the age of what a daemon shows, which grows by itself"),
+    ("src/web/stream.rs", 1, "the age of what this daemon shows, which grows by itself"),
     ("src/transport/write_timeout.rs", 1, "the limit of a write"),
     ("src/workspace/change_hints.rs", 1, "looks where the system does not tell"),
 ];
