@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::supervised::{LONG, Manager};
 use super::tasks_of_hosts::{builder, delegate, is, rules, task};
 use crate::support::histories::{Clients, reads_go_on, says};
+use crate::support::machines::git;
 use crate::support::pgbouncer::Pooler;
 use crate::support::postgres::{Between, Loses, Server, name_of};
 use crate::support::terminal::at_the_terminal;
@@ -98,6 +99,7 @@ fn with_an_asynchronous_standby_a_loss_is_noticed_told_and_gone_on_with_by_a_per
     let again = builder("retries = 1\nretry_delay = \"30m\"");
     world.configure(&format!("store.url = {url:?}\nstore.name = \"shop\"\n{again}"));
     world.rule(&rules());
+    git(&world, &["commit", "-q", "--allow-empty", "-m", "first"]);
     let daemon = world.start();
     let clients = Clients::of(&world);
     for _ in 0..5 {
