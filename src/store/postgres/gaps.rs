@@ -46,13 +46,19 @@ pub(super) fn newest(session: &mut Session, repo: i32) -> Result<Vec<Gap>, Store
     read(rows.first().map_or(&[], |it| it))
 }
 
-/// Returns when the journal has last gone on behind skipped numbers; `None` if it never has, or if that event is missing.
+/// Returns when the journal has last gone on behind skipped numbers; `None` if it never has, or if that event is missing. What a login has
+/// written as a gap does not count.
 ///
 /// # Errors
 /// If the database does not answer.
-pub(super) fn broke_off(session: &mut Session, repo: i32) -> Result<Option<Timestamp>, StoreError> {
-    let Some(last) = gaps(session, repo)?.into_iter().max_by_key(|it| it.to) else { return Ok(None) };
-    let at = load::event_time(session, repo, last.to.next())?;
+pub(super) fn broke_off(
+    session: &mut Session,
+    repo: i32,
+    key: &Key,
+) -> Result<Option<Timestamp>, StoreError> {
+    let newest = newest(session, repo)?.into_iter().filter(|it| key.has_sealed(it)).max_by_key(|it| it.to);
+    let Some(newest) = newest else { return Ok(None) };
+    let at = load::event_time(session, repo, newest.to.next())?;
     Ok(Some(at).filter(|it| *it != Timestamp::default()))
 }
 

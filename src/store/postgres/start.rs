@@ -142,7 +142,7 @@ impl PostgresStore {
         self.check_answers((&state, &owed), since)?;
         self.keys.keep()?;
         let until = load::event_time(&mut self.session, self.repo, head.seq)?;
-        let broke_off = super::gaps::broke_off(&mut self.session, self.repo)?;
+        let broke_off = super::gaps::broke_off(&mut self.session, self.repo, &self.key)?;
         self.session.ask(&[Step::new("commit")])?;
         self.written = written;
         self.looked = Some(row.clock);
