@@ -24,6 +24,8 @@ impl FromStr for RepositoryName {
     fn from_str(text: &str) -> Result<Self, String> {
         match () {
             () if text.trim().is_empty() => Err("must not be blank".into()),
+            // The database takes no zero byte, and a line break would split the lines in which people read the name.
+            () if text.contains(char::is_control) => Err("must not have control characters".into()),
             () if text.len() > REPOSITORY_NAME_LEN_MAX => {
                 Err(format!("has more than {REPOSITORY_NAME_LEN_MAX} bytes"))
             }

@@ -102,11 +102,21 @@ pub(super) fn check(session: &mut Session) -> Result<(), StoreError> {
 }
 
 /// Returns the version of the tables; 0 if there are none.
+///
+/// # Errors
+/// [`StoreError::Database`] where another program, or a person, has made a schema of that name.
 fn found(session: &mut Session) -> Result<u32, StoreError> {
-    let there = session.rows(Step::new("select to_regclass('provost.schema') is not null"))?;
-    let is_there = there.first().map(|it| it.try_get::<_, bool>(0)).transpose().map_err(super::unreadable)?;
-    if is_there != Some(true) {
+    let sql = "select to_regnamespace('provost') is not null, exists (
+                   select from pg_attribute where attrelid = to_regclass('provost.schema') and attname = 'version')";
+    let there = session.rows(Step::new(sql))?;
+    let is = |column| there.first().map_or(Ok(false), |it| it.try_get(column)).map_err(super::unreadable);
+    if !is(0)? {
         return Ok(0);
+    }
+    if !is(1)? {
+        return Err(StoreError::Database(
+            "it has a schema \"provost\" that Provost has not made: give Provost a database of its own, or drop that schema".into(),
+        ));
     }
     let version = session.rows(Step::new("select version from provost.schema"))?;
     let version = version.first().map(|it| it.try_get::<_, i32>(0)).transpose().map_err(super::unreadable)?;

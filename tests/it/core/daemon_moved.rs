@@ -43,7 +43,8 @@ fn a_daemon_goes_on_in_the_database_and_again_in_its_folder() {
     let (code, text) = says(&world, &to);
     assert!(code == 4 && text.contains("provost down"), "{code}: {text}");
     daemon.stop();
-    for (name, why) in [(" ", "blank"), (&*"z".repeat(501), "more than 500 bytes")] {
+    let long = "z".repeat(501);
+    for (name, why) in [(" ", "blank"), (&long, "more than 500 bytes"), ("a\nb", "control characters")] {
         let (code, text) = says(&world, &["store", "move", "--name", name, "--to", &database.url]);
         assert!(code == 2 && text.contains(why), "{code}: {text}");
         world.configure(&format!("store.url = {:?}\nstore.name = {name:?}\n", database.url));

@@ -79,6 +79,20 @@ fn a_database_without_tables_or_with_later_ones_is_refused_with_the_next_step() 
     assert!(sentence(started_or(dir.path(), &database)).contains("format 7"));
 }
 
+#[test]
+fn a_schema_of_the_same_name_that_is_another_programs_is_left_as_it_is() {
+    let (server, dir) = (Server::shared(), folder());
+    for table in ["things (a int)", "schema (a int)"] {
+        let database = server.empty_database();
+        server.sql(&name_of(&database), &format!("create schema provost; create table provost.{table}"));
+        let done = migrate(dir.path(), &database, false).expect_err("it is not ours").to_string();
+        assert!(done.contains("has not made") && !done.contains("store migrate"), "{done}");
+        assert!(sentence(opened(dir.path(), &database)).contains("has not made"));
+        let count = "select count(*) from pg_class where relnamespace = 'provost'::regnamespace";
+        assert_eq!(server.sql(&name_of(&database), count), "1");
+    }
+}
+
 fn started_or(dir: &Path, database: &Database) -> Result<Loaded, StoreError> {
     opened(dir, database)?.load(settings())
 }
