@@ -2,8 +2,17 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use super::interned_names::NameId;
 use super::resolve::{Resolver, Value};
 use provost_syntax::{Kind, keep_last};
+
+/// A class that another one extends.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Base {
+    Known(Value),
+    /// One from outside of the repository, by the file that names it, which may have any member.
+    Unknown(u32, NameId),
+}
 
 /// The most classes above one that are listed, each as often as it is come to.
 const ABOVE_MAX: usize = 256;
@@ -14,17 +23,38 @@ impl Resolver<'_> {
         let language = self.files.outline(file)?.language;
         if language.asks_shared_bases_last() || language.asks_bases_by_depth() {
             let all = self.all_above(file, node, depth);
-            return all.into_iter().find_map(|(of, depth)| self.own_member(of, name, depth));
+            return self.first_with(all, |it, of, depth| it.own_member(of, name, depth));
         }
-        self.bases(file, node, depth).into_iter().find_map(|base| self.member(base, name, depth))
+        let all = self.bases_as_written(file, node, depth).into_iter().map(|base| (base, depth)).collect();
+        self.first_with(all, |it, of, depth| it.member(of, name, depth))
+    }
+
+    /// The member of the first class that has it. Behind a class of which nothing is known, it is no certain one.
+    fn first_with(
+        &mut self,
+        all: Vec<(Base, u32)>,
+        member: impl Fn(&mut Self, Value, u32) -> Option<Value>,
+    ) -> Option<Value> {
+        for (base, depth) in all {
+            match base {
+                Base::Unknown(..) => self.met_unknown = true,
+                Base::Known(of) => {
+                    if let Some(found) = member(self, of, depth) {
+                        self.is_behind_unknown |= self.met_unknown;
+                        return Some(found);
+                    }
+                }
+            }
+        }
+        None
     }
 
     /// The classes above one, in the order in which a member is looked for in them, each with the depth at which it is come to.
-    fn all_above(&mut self, file: u32, node: u32, depth: u32) -> Vec<(Value, u32)> {
-        let mut found: Vec<Value> = Vec::new();
+    fn all_above(&mut self, file: u32, node: u32, depth: u32) -> Vec<(Base, u32)> {
+        let mut found: Vec<Base> = Vec::new();
         let mut depths = BTreeMap::new();
         let by_depth = self.files.outline(file).is_some_and(|it| it.language.asks_bases_by_depth());
-        let mut waiting = VecDeque::from([(Value::Symbol { file, node }, depth)]);
+        let mut waiting = VecDeque::from([(Base::Known(Value::Symbol { file, node }), depth)]);
         // Classes may be said to extend each other.
         while found.len() < ABOVE_MAX {
             let next = if by_depth { waiting.pop_front() } else { waiting.pop_back() };
@@ -32,9 +62,9 @@ impl Resolver<'_> {
             let Some(depth) = self.step(depth) else { continue };
             found.push(of);
             depths.insert(of, depth);
-            if let Value::Symbol { file, node } = of {
+            if let Base::Known(Value::Symbol { file, node }) = of {
                 self.depends_on(file);
-                let mut bases = self.bases(file, node, depth);
+                let mut bases = self.bases_as_written(file, node, depth);
                 if !by_depth {
                     bases.reverse();
                 }
@@ -44,7 +74,7 @@ impl Resolver<'_> {
         if !by_depth {
             keep_last(&mut found);
         }
-        let myself = Value::Symbol { file, node };
+        let myself = Base::Known(Value::Symbol { file, node });
         found.into_iter().filter(|of| *of != myself).filter_map(|of| Some((of, *depths.get(&of)?))).collect()
     }
 
@@ -63,6 +93,15 @@ impl Resolver<'_> {
 
     /// The classes that one extends, and the interfaces from which it has members.
     pub(super) fn bases(&mut self, file: u32, node: u32, depth: u32) -> Vec<Value> {
+        let known = |base| match base {
+            Base::Known(base) => Some(base),
+            Base::Unknown(..) => None,
+        };
+        self.bases_as_written(file, node, depth).into_iter().filter_map(known).collect()
+    }
+
+    /// The same, with those of which nothing is known.
+    fn bases_as_written(&mut self, file: u32, node: u32, depth: u32) -> Vec<Base> {
         let files = self.files;
         let Some(outline) = files.outline(file) else { return Vec::new() };
         let class = &outline.nodes[node as usize];
@@ -74,9 +113,17 @@ impl Resolver<'_> {
             }
             Value::Module(_) => false,
         };
-        let found = class.bases.iter().filter_map(|base| {
-            self.class(file, outline, class.parent, outline.word(*base), depth).filter(|base| *base != myself)
+        let found = class.bases.iter().enumerate().filter_map(|(place, name)| {
+            let written = outline.word(*name);
+            match self.class(file, outline, class.parent, written, depth) {
+                Some(base) if base == myself || (lacks_interfaces && is_interface(&base)) => None,
+                Some(base) => Some(Base::Known(base)),
+                None if outline.language.may_hide_later_bases(written, place) => {
+                    Some(Base::Unknown(file, *name))
+                }
+                None => None,
+            }
         });
-        found.filter(|base| !(lacks_interfaces && is_interface(base))).collect()
+        found.collect()
     }
 }

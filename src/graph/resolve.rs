@@ -60,6 +60,10 @@ pub(super) struct Resolver<'g> {
     pub(super) imported: Option<BTreeMap<&'g str, Option<(u32, u32)>>>,
     /// The definition that a file means, if several files define a key.
     pub(super) chosen: BTreeMap<(u32, String), Option<(u32, u32)>>,
+    /// Whether the present search has met a class of which nothing is known.
+    pub(super) met_unknown: bool,
+    /// Whether a member was found behind such a class, which may have it, too.
+    pub(super) is_behind_unknown: bool,
     /// What an interface declares, of a call for which the code of a class is guessed.
     pub(super) declared: Option<Target>,
     /// The modules of files, where other files say them: the folder of the package, and the name.
@@ -82,6 +86,8 @@ impl<'g> Resolver<'g> {
             memo: Memo::default(),
             imported: None,
             chosen: BTreeMap::new(),
+            met_unknown: false,
+            is_behind_unknown: false,
             declared: None,
             modules: BTreeMap::new(),
         }
@@ -89,21 +95,24 @@ impl<'g> Resolver<'g> {
 
     /// All edges of the file, and that on which they depend.
     pub(super) fn run(mut self) -> Resolved {
-        let mut seen = BTreeSet::new();
-        let mut edges = Vec::new();
+        let (mut edges, mut known) = (Vec::new(), BTreeMap::new());
+        let mut tell = |caller: u32, target: Target, found: FoundBy| {
+            let at = *known.entry((caller, target)).or_insert(edges.len());
+            match edges.get_mut(at) {
+                None => edges.push(Edge { caller, target, found }),
+                // Of two ways to one target, the surer one counts.
+                Some(edge) if found == FoundBy::Rules => edge.found = found,
+                Some(_) => {}
+            }
+        };
         for one in &*self.outline.uses {
             for (target, guess) in self.targets(one) {
-                if seen.insert((one.caller, target)) {
-                    let found = if guess { FoundBy::Guess } else { FoundBy::Rules };
-                    edges.push(Edge { caller: one.caller, target, found });
-                }
+                tell(one.caller, target, if guess { FoundBy::Guess } else { FoundBy::Rules });
             }
         }
         if let Some(follows) = self.outline.rules().follows {
             for (caller, target) in (follows.declared)(&mut self) {
-                if seen.insert((caller, target)) {
-                    edges.push(Edge { caller, target, found: FoundBy::Rules });
-                }
+                tell(caller, target, FoundBy::Rules);
             }
         }
         self.deps.remove(&self.at);
@@ -146,6 +155,13 @@ impl<'g> Resolver<'g> {
     }
 
     fn target(&mut self, one: &Use) -> (Target, bool) {
+        (self.met_unknown, self.is_behind_unknown) = (false, false);
+        let (target, guess) = self.target_as_known(one);
+        (target, guess || (self.is_behind_unknown && !matches!(target, Target::Unknown(_))))
+    }
+
+    /// The target of a call by what is known of the classes on the way.
+    fn target_as_known(&mut self, one: &Use) -> (Target, bool) {
         let name = self.outline.word(one.name);
         let found = match one.way {
             CalleeKind::Here(node) => Some(Value::Symbol { file: self.at, node }),

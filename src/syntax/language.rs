@@ -436,6 +436,19 @@ impl Language {
         self == Self::Go
     }
 
+    /// Whether a base at this place among those of a class, of which nothing is known, may have what a later base has, so that a call may mean
+    /// either. Where only the first base can be a class, two others with one member do not compile.
+    pub fn may_hide_later_bases(self, name: &str, place: usize) -> bool {
+        /// Bases that have no member which a class would call.
+        const EMPTY: &[&str] = &["ABC", "Generic", "Protocol", "object"];
+        match self {
+            Self::Python => !EMPTY.contains(&name.rsplit('.').next().unwrap_or(name)),
+            Self::Ruby => true,
+            Self::Java | Self::CSharp | Self::Kotlin | Self::Swift | Self::Php => place == 0,
+            _ => false,
+        }
+    }
+
     /// Whether a class has the members of the interfaces that it names, so that they need no value of the interface.
     pub fn inherits_from_interfaces(self) -> bool {
         self != Self::CSharp

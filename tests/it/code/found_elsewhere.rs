@@ -178,3 +178,38 @@ fn what_a_trait_does_by_itself_may_be_done_by_its_only_impl() {
     let second = format!("{text}pub struct Other;\nimpl Keep for Other {{ fn more(&self) {{}} }}\n");
     assert_eq!(guessed(&graph_of(&[("src/lib.rs", &second)]), "src/lib.rs:bound"), [""; 0]);
 }
+
+#[test]
+fn a_member_behind_a_base_of_which_nothing_is_known_is_a_guess() {
+    let mixins = "class Mixin:\n    def run(self): pass\n\n";
+    let text = "from abc import ABC\nfrom elsewhere import Unknown\nfrom mixins import Mixin\n\n\
+                class Own(Unknown):\n    def own(self): pass\n    def go(self): self.own()\n\n\
+                class Behind(Unknown, Mixin):\n    def go(self): self.run()\n\n\
+                class Before(Mixin, Unknown):\n    def go(self): self.run()\n\n\
+                class Above(Own, Mixin):\n    def go(self): self.run()\n    def its(self): self.own()\n\n\
+                class Empty(ABC, Mixin):\n    def go(self): self.run()\n\n\
+                def by_hand(it: Behind): it.run()\n\n\
+                def both(it: Behind, other: Before):\n    it.run()\n    other.run()\n";
+    let graph = graph_of(&[("mixins.py", mixins), ("main.py", text)]);
+    let run = "mixins.py:Mixin.run";
+    for behind in ["Behind.go", "Above.go", "by_hand"] {
+        assert_eq!(guessed(&graph, &format!("main.py:{behind}")), [run], "{behind}");
+    }
+    for (known, called) in [
+        ("Own.go", "main.py:Own.own"),
+        ("Before.go", run),
+        ("Above.its", "main.py:Own.own"),
+        ("Empty.go", run),
+        ("both", run),
+    ] {
+        assert_eq!(certain(&graph, &format!("main.py:{known}")), [called], "{known}");
+    }
+
+    let text = "package a;\nimport other.Unknown;\n\
+                interface Named { default void name() {} }\n\
+                class Behind extends Unknown implements Named { void go() { this.name(); } }\n\
+                class Last implements Named, Unknown { void go() { this.name(); } }\n";
+    let graph = graph_of(&[("a/A.java", text)]);
+    assert_eq!(guessed(&graph, "a/A.java:Behind.go"), ["a/A.java:Named.name"]);
+    assert_eq!(certain(&graph, "a/A.java:Last.go"), ["a/A.java:Named.name"]);
+}
