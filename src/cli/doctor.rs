@@ -338,7 +338,8 @@ fn journal(here: &RepoContext, found: &mut Findings) {
         clock(&verdict, reader.as_mut(), found);
         Ok::<_, store::StoreError>(verdict)
     });
-    match read.map_err(CliError::from).and_then(super::journal::unchanged) {
+    let told = read.map_err(CliError::from).and_then(|it| super::journal::unchanged(here, it));
+    match told {
         Ok(journal) => found.add("journal", Health::Fine, format!("{} events, unchanged", journal.events)),
         Err(error) => found.add("journal", Health::Broken, error.text()),
     }

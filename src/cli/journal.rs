@@ -80,10 +80,14 @@ pub(super) fn reader(here: &RepoContext) -> Result<Box<dyn store::Reader>, CliEr
 }
 
 fn checked(here: &RepoContext, anchor: Option<Anchor>) -> Result<Unchanged, CliError> {
-    unchanged(reader(here)?.verify(anchor)?)
+    unchanged(here, reader(here)?.verify(anchor)?)
 }
 
 const WAYS_BACK: &str = "provost store restore FILE with a backup, or provost store restore --empty; the present files are kept beside it";
+const WAYS_ON: &str =
+    "provost store restore FILE with a backup, or provost store restore --as-it-is to continue with the rest";
+/// The next step for a journal in PostgreSQL, which no command of Provost brings back.
+const IN_DATABASE: &str = "an administrator puts the rows of the database back from a copy: docs/hosts.md, When something goes wrong";
 
 /// An undamaged journal.
 pub(super) struct Unchanged {
@@ -96,25 +100,26 @@ pub(super) struct Unchanged {
 }
 
 /// Returns the undamaged journal, or the damage as an error.
-pub(super) fn unchanged(verdict: Verdict) -> Result<Unchanged, CliError> {
+pub(super) fn unchanged(here: &RepoContext, verdict: Verdict) -> Result<Unchanged, CliError> {
+    let in_database = store::is_in_database(&here.places.state);
+    let next = |in_folder| if in_database { IN_DATABASE } else { in_folder };
     match verdict {
         Verdict::Ok { events, head, leaps } => Ok(Unchanged { events, head, leaps }),
         Verdict::Tampered { first_bad_seq, what } => Err(CliError::of("the journal has been changed")
             .because(format!("event {first_bad_seq}: {what}"))
-            .next(WAYS_BACK)),
+            .next(next(WAYS_BACK))),
         Verdict::Truncated { anchor, head } => Err(CliError::of("the end of the journal is missing")
             .because(format!("it had reached event {} and ends at {}", anchor.seq, head.seq))
-            .next(
-                "provost store restore FILE with a backup, or provost store restore --as-it-is to continue with the rest",
-            )),
+            .next(next(WAYS_ON))),
         Verdict::GivenUp { anchor, leap } => Err(CliError::of(format!(
             "the journal's history up to event {} was given up",
             anchor.seq
         ))
         .because(format!("{}; event {} was the last one kept", restored(&leap), leap.kept))
-        .next(
-            "provost journal head for an anchor of the present journal, or provost store restore FILE for a backup",
-        )),
+        .next(match in_database {
+            true => "provost journal head for an anchor of the present journal",
+            false => "provost journal head for an anchor of the present journal, or provost store restore FILE for a backup",
+        })),
         Verdict::CannotCheck(why) => {
             Err(CliError::of("the journal cannot be checked").because(why).next("provost doctor"))
         }

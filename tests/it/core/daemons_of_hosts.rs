@@ -47,6 +47,20 @@ pub(super) fn signal(daemon: &Daemon, name: &str) {
     assert!(done.expect("kill").success());
 }
 
+/// Stops the process of a daemon while no daemon has a turn: the server ends the session of one that stands still in its turn.
+fn stands_still(machines: &Machines, daemon: &Daemon) {
+    let turns =
+        "select count(*) from pg_stat_activity where application_name like 'provost/%' and state <> 'idle'";
+    until("it stands still beside its turns", || {
+        signal(daemon, "-STOP");
+        let has_none = machines.sql(turns) == "0";
+        if !has_none {
+            signal(daemon, "-CONT");
+        }
+        has_none
+    });
+}
+
 /// The hosts as a machine lists them: their states, by machine's own host or not.
 fn states(world: &World) -> BTreeMap<bool, Vec<String>> {
     let out = world.command(&["host", "list", "--json"]).output().unwrap();
@@ -253,7 +267,7 @@ fn a_machine_that_was_taken_for_dead_waits_for_a_server_that_takes_no_connection
     machines.configure_at(b, &between.database(&machines.database).url);
     let daemons = machines.start();
     assert_eq!(lock(b, "bob", 0).0, 0);
-    signal(&daemons[1], "-STOP");
+    stands_still(&machines, &daemons[1]);
     until("it is buried", || states(a)[&false] == ["down"]);
     between.lose(Loses::Newcomers);
     signal(&daemons[1], "-CONT");
@@ -275,7 +289,7 @@ fn a_machine_that_was_taken_for_dead_waits_for_a_server_that_takes_no_connection
     machines.check();
 
     // A signal ends one that waits.
-    signal(&daemons[1], "-STOP");
+    stands_still(&machines, &daemons[1]);
     until("it is buried once more", || states(a)[&false] == ["down"]);
     between.lose(Loses::Newcomers);
     let before = tries();
@@ -292,7 +306,7 @@ fn a_machine_that_was_taken_for_dead_waits_for_a_server_that_takes_no_connection
     between.lose(Loses::Nothing);
     let again = b.start();
     until("it takes part", || states(a)[&false] == ["live"]);
-    signal(&again, "-STOP");
+    stands_still(&machines, &again);
     until("it is buried again", || states(a)[&false] == ["down"]);
     between.lose(Loses::Newcomers);
     let before = tries();

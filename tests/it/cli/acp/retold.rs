@@ -158,14 +158,16 @@ fn a_turn_that_changes_each_time_that_it_is_read_is_told_as_far_as_it_was_read_a
             }
         });
         let _ends = Ends(&stop);
-        outline(&told(&mut editor(&world, &[], None), &world, &session))
+        let tells = || outline(&told(&mut editor(&world, &[], None), &world, &session));
+        let is_cut = |told: &Vec<String>| !told.contains(&"c11 completed".to_owned());
+        // On a busy machine the pages may be read faster than the file is written once.
+        (0..20).map(|_| tells()).find(is_cut).expect("a turn that has changed while it was read")
     });
     assert_eq!(changing[0], "user_message_chunk: say second");
     assert!(
         changing[1].starts_with("begins ") && changing.contains(&"c1 completed".to_owned()),
         "{changing:?}"
     );
-    assert!(!changing.contains(&"c11 completed".to_owned()), "{changing:?}");
     assert!(changing.iter().any(|it| it.contains("its end is missing here")), "{changing:?}");
     let whole = outline(&told(&mut editor(&world, &[], None), &world, &session));
     assert_eq!(whole.last().map(String::as_str), Some("c11 completed"), "{whole:?}");
