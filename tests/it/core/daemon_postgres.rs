@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
+use provost::store::JOURNAL_KEY;
 use serde_json::{Value, json};
 
 use crate::support::own_api::own;
@@ -66,6 +67,18 @@ fn a_daemon_needs_tables_and_says_so_and_all_commands_find_the_state_there() {
     assert_eq!(code, 0, "{text}");
     let (code, text) = says(&world, &["store", "backup", "x.db"]);
     assert!(code != 0 && text.contains("is in PostgreSQL"), "{text}");
+    let key = world.state_dir().join(JOURNAL_KEY);
+    let whole = std::fs::read(&key).unwrap();
+    std::fs::write(&key, "cut off").unwrap();
+    let (code, text) = says(&world, UP);
+    assert!(code != 0 && text.contains("provost host join") && !text.contains("store restore"), "{text}");
+    std::fs::write(&key, whole).unwrap();
+    let changes = "set session_replication_role = replica;
+        update provost.event set body = replace(body, 'f0', 'f1') where kind = 'lock_acquired'";
+    server.sql(&name_of(&database), changes);
+    let (code, text) = says(&world, &["journal", "verify"]);
+    assert!(code != 0 && text.contains("has been changed") && text.contains("docs/hosts.md"), "{text}");
+    assert!(!text.contains("store restore"), "{text}");
     world.configure("");
     let (code, text) = says(&world, UP);
     assert!(code != 0 && text.contains("is in PostgreSQL"), "{text}");
