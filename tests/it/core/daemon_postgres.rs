@@ -67,7 +67,7 @@ fn a_daemon_needs_tables_and_says_so_and_all_commands_find_the_state_there() {
     assert_eq!(code, 0, "{text}");
     let (code, text) = says(&world, &["store", "backup", "x.db"]);
     assert!(code != 0 && text.contains("is in PostgreSQL"), "{text}");
-    let key = world.state_dir().join(JOURNAL_KEY);
+    let key = world.state_dir_of_one().join(JOURNAL_KEY);
     let whole = std::fs::read(&key).unwrap();
     std::fs::write(&key, "cut off").unwrap();
     let (code, text) = says(&world, UP);
