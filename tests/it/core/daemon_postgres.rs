@@ -55,7 +55,7 @@ fn a_daemon_needs_tables_and_says_so_and_all_commands_find_the_state_there() {
     assert!(code == 0 && text.contains("version 5"), "{text}");
 
     let daemon = world.start();
-    let key = world.state_dir().join(JOURNAL_KEY);
+    let key = world.state_dir_of_one().join(JOURNAL_KEY);
     assert_eq!(lock(&world, 0).0, 0);
     assert_eq!(server.sql(&name_of(&database), "select count(*) from provost.symbol_lock"), "1");
     let (code, text) = says(&world, &["journal", "verify"]);

@@ -84,15 +84,6 @@ fn taken_away_under_a_daemon(away: impl Fn(&Path)) {
     assert!(!daemon.ended().success(), "{}", world.log());
 }
 
-impl World {
-    /// The state folder, also where it has no database.
-    fn state_dir_of_one(&self) -> PathBuf {
-        let states = self.home().join(".local/state/provost");
-        let mut below = fs::read_dir(states).unwrap().flatten().map(|it| it.path());
-        below.find(|it| it.join("daemon.lock").exists()).unwrap()
-    }
-}
-
 #[test]
 fn files_that_vanish_under_a_daemon_stop_its_writes_and_its_stop_is_not_clean() {
     taken_away_under_a_daemon(|state| files(state).iter().for_each(|it| fs::remove_file(it).unwrap()));

@@ -157,6 +157,12 @@ impl World {
         below.flatten().map(|it| it.path()).find(|it| it.join("provost.db").exists()).unwrap()
     }
 
+    /// The same, also where it has no database.
+    pub(crate) fn state_dir_of_one(&self) -> PathBuf {
+        let below = std::fs::read_dir(self.home().join(host::STATE_DIR)).unwrap();
+        below.flatten().map(|it| it.path()).find(|it| it.join("daemon.lock").exists()).unwrap()
+    }
+
     /// The secret that DevIt's clients share.
     pub(crate) fn secret(&self) -> String {
         std::fs::read_to_string(self.config_dir().join("keys/shared.secret")).unwrap().trim().to_owned()
