@@ -141,7 +141,7 @@ impl Core {
                 let Some(task) = state.tasks.get(&id) else { return };
                 let worker = &task.order.worker;
                 let summary = format!(
-                    "Worker {worker} did not begin: the task waited in a history of which a part is lost"
+                    "Worker {worker} did not begin: a part of the history was lost while the task waited"
                 );
                 state.finish(now, task, Ending::failed(summary, Failure::Lost), out);
             });

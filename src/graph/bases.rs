@@ -10,7 +10,7 @@ use provost_syntax::{Kind, keep_last};
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Base {
     Known(Value),
-    /// One from outside of the repository, by the file that names it, which may have any member.
+    /// A class outside of the repository, by the file that names it and its name there. It may have any member.
     Unknown(u32, NameId),
 }
 
@@ -29,7 +29,7 @@ impl Resolver<'_> {
         self.first_with(all, |it, of, depth| it.member(of, name, depth))
     }
 
-    /// The member of the first class that has it. Behind a class of which nothing is known, it is no certain one.
+    /// Returns the member of the first class that has it. After an unknown class, the member is not certain.
     fn first_with(
         &mut self,
         all: Vec<(Base, u32)>,
@@ -100,7 +100,7 @@ impl Resolver<'_> {
         self.bases_as_written(file, node, depth).into_iter().filter_map(known).collect()
     }
 
-    /// The same, with those of which nothing is known.
+    /// Returns the same classes, and the unknown ones in their places.
     fn bases_as_written(&mut self, file: u32, node: u32, depth: u32) -> Vec<Base> {
         let files = self.files;
         let Some(outline) = files.outline(file) else { return Vec::new() };

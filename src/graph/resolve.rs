@@ -60,9 +60,9 @@ pub(super) struct Resolver<'g> {
     pub(super) imported: Option<BTreeMap<&'g str, Option<(u32, u32)>>>,
     /// The definition that a file means, if several files define a key.
     pub(super) chosen: BTreeMap<(u32, String), Option<(u32, u32)>>,
-    /// Whether the present search has met a class of which nothing is known.
+    /// Whether the present search has met a class that is not in the repository.
     pub(super) met_unknown: bool,
-    /// Whether a member was found behind such a class, which may have it, too.
+    /// Whether the search found a member after such a class, which may have that member, too.
     pub(super) is_behind_unknown: bool,
     /// What an interface declares, of a call for which the code of a class is guessed.
     pub(super) declared: Option<Target>,

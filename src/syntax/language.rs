@@ -436,8 +436,8 @@ impl Language {
         self == Self::Go
     }
 
-    /// Whether a base at this place among those of a class, of which nothing is known, may have what a later base has, so that a call may mean
-    /// either. Where only the first base can be a class, two others with one member do not compile.
+    /// Whether an unknown base at this place in a class's list of bases may have a member that a later base has, too, so that a call may mean
+    /// either. If only the first base can be a class, the compiler refuses two other bases with the same member.
     pub fn may_hide_later_bases(self, name: &str, place: usize) -> bool {
         /// Bases that have no member which a class would call.
         const EMPTY: &[&str] = &["ABC", "Generic", "Protocol", "object"];

@@ -55,6 +55,9 @@ pub const HUB_VIEW_MS: u64 = 5_000;
 /// The interval at which the page over all repositories asks a daemon how old what it shows is, while the page is read, in seconds.
 pub const HUB_AGE_EVERY_S: u64 = 3;
 
+/// The change of a daemon's data time that the page over all repositories tells its readers, in milliseconds.
+pub const HUB_AGE_STEP_MS: u64 = 2_000;
+
 /// The time over which the page sums up the usage of runs, in milliseconds: two weeks, a bar for each day.
 pub const WEB_COST_MS: u64 = 14 * 24 * 3_600_000;
 

@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use super::log::{HubMessage, Log};
 use crate::WebError;
 use provost_api::wire::OWN_PAGE_ONLY;
-use provost_base::limits::HUB_QUEUE_MAX;
+use provost_base::limits::{HUB_AGE_STEP_MS, HUB_QUEUE_MAX};
 use provost_base::{AgentId, Timestamp, visible};
 use provost_client::daemons::{Found, Repository};
 use provost_client::{Client, ClientError};
@@ -54,13 +54,10 @@ pub(super) struct Repo {
 struct Standing {
     state: State,
     since: Timestamp,
-    /// The moment of which everything that a live daemon shows is, while its database does not answer it.
+    /// The time of the data that a live daemon shows, while the database does not answer the daemon.
     as_of: Option<Timestamp>,
     needs: Option<(Shown, Timestamp)>,
 }
-
-/// By how much the moment that is shown has to be wrong before the readers are told of it, in milliseconds.
-const AS_OF_STEP_MS: u64 = 2_000;
 
 fn lock<T>(it: &Mutex<T>) -> MutexGuard<'_, T> {
     it.lock().unwrap_or_else(PoisonError::into_inner)
@@ -143,7 +140,7 @@ impl Hub {
         {
             let mut standing = lock(&repo.standing);
             let is_known = match (standing.as_of, as_of) {
-                (Some(was), Some(is)) => was.0.abs_diff(is.0) < AS_OF_STEP_MS,
+                (Some(was), Some(is)) => was.0.abs_diff(is.0) < HUB_AGE_STEP_MS,
                 (was, is) => was == is,
             };
             if is_known {

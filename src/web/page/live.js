@@ -25,7 +25,7 @@ const SILENT_MAX = 3000;
 /** How long to wait where a browser does not come back by itself, in milliseconds. */
 const AGAIN_AFTER = 1000;
 
-/** By how much the moment that is shown has to be wrong before all tabs are told of it, in milliseconds. */
+/** The change of `asOf` that one tab tells the others, in milliseconds. */
 const AS_OF_STEP = 2000;
 
 const NAME = 'provost-events';
@@ -131,7 +131,7 @@ export class Live {
       this.tell({ is: 'where', where: { ...this.where, repositories } });
       if (before?.state !== standing.state) this.tell({ is: 'all', of: standing.repository });
     });
-    // The moment of which everything shown is, while the database does not answer the daemon; 0 while it does.
+    // `asOf` is the time of the daemon's data while the database does not answer the daemon, and 0 otherwise.
     source.addEventListener('database', (event) => {
       const age = JSON.parse(event.data).age_ms;
       const asOf = age === null ? 0 : Date.now() - age;

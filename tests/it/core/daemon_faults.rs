@@ -151,7 +151,7 @@ fn with_an_asynchronous_standby_a_loss_is_noticed_told_and_gone_on_with_by_a_per
     // What would begin by itself may have run, or may have been cancelled, in the part that is lost.
     for waited in ["waits", "ended", "again"] {
         let lost = is(&world, waited, "failed").to_string();
-        assert!(lost.contains("waited in a history of which a part is lost"), "{lost}");
+        assert!(lost.contains("a part of the history was lost while the task waited"), "{lost}");
     }
     assert_eq!(delegate(&world, "since", "true", &["--on", "none", "--wait-for-host"]).0, 0);
     let found = clients.check().expect_err("the checker finds what is lost");

@@ -229,7 +229,7 @@ fn an_attempt_that_was_to_come_when_the_backup_was_made_never_begins() {
     does(&world, &["store", "restore", copy.to_str().unwrap()]);
     let daemon = world.start();
     let lost = is(&world, "again", "failed").to_string();
-    assert!(lost.contains("waited in a history of which a part is lost"), "{lost}");
+    assert!(lost.contains("a part of the history was lost while the task waited"), "{lost}");
     daemon.stop();
 }
 
