@@ -150,24 +150,53 @@ fn without_constructor(path: &str) -> String {
     ends.iter().find_map(|end| path.strip_suffix(end)).unwrap_or(path).to_owned()
 }
 
-/// Where the names of an index are defined.
-fn defined<'a>(files: &[Indexed<'a>]) -> BTreeMap<&'a str, String> {
+/// What a name of an index stands for: a symbol, or another name.
+enum Defined<'a> {
+    Symbol(String),
+    Name(Named<'a>),
+}
+
+/// A name, after the path of the file for those that count in one file alone.
+type Named<'a> = (&'a str, &'a str);
+
+fn named<'a>(file: &Indexed<'a>, it: &Occurrence<'a>) -> Named<'a> {
+    (if it.symbol.starts_with("local ") { file.document.path } else { "" }, it.symbol)
+}
+
+/// Where the names of an index are defined. A text that defines one name and uses another one stands for that: `exports = { find }`.
+fn defined<'a>(files: &[Indexed<'a>]) -> BTreeMap<Named<'a>, Defined<'a>> {
     let mut found = BTreeMap::new();
     for file in files {
+        let place = |it: &Occurrence<'_>| (it.line, it.start, it.end);
+        let uses = file.document.occurrences.iter().filter(|it| !it.defines);
+        let uses: BTreeMap<_, _> = uses.map(|it| (place(it), named(file, it))).collect();
         for it in file.document.occurrences.iter().filter(|it| it.defines) {
             let Some((at, name)) = text(file, it) else { continue };
             let around = file.reading.symbols.iter().filter(|it| it.range.contains(&at) && it.name() == name);
             if let Some(symbol) = around.min_by_key(|it| it.range.len()) {
-                let path = without_constructor(&symbol.path);
-                found.entry(it.symbol).or_insert(format!("{}:{path}", file.path.as_str()));
+                let symbol = format!("{}:{}", file.path.as_str(), without_constructor(&symbol.path));
+                found.entry(named(file, it)).or_insert(Defined::Symbol(symbol));
+            } else if let Some(other) = uses.get(&place(it)) {
+                found.entry(named(file, it)).or_insert(Defined::Name(*other));
             }
         }
     }
     found
 }
 
+/// The symbol that a name stands for.
+fn meant<'d, 'a>(defined: &'d BTreeMap<Named<'a>, Defined<'a>>, mut named: Named<'a>) -> Option<&'d String> {
+    for _ in 0..8 {
+        match defined.get(&named)? {
+            Defined::Symbol(symbol) => return Some(symbol),
+            Defined::Name(other) => named = *other,
+        }
+    }
+    None
+}
+
 /// The calls of a file, by what the index says of their names.
-fn told(file: &Indexed<'_>, defined: &BTreeMap<&str, String>) -> BTreeSet<Pair> {
+fn told<'a>(file: &Indexed<'a>, defined: &BTreeMap<Named<'a>, Defined<'a>>) -> BTreeSet<Pair> {
     let mut calls: BTreeMap<&str, Vec<(u32, u32)>> = BTreeMap::new();
     for call in &file.reading.calls {
         if let Some(caller) = call.caller {
@@ -177,7 +206,7 @@ fn told(file: &Indexed<'_>, defined: &BTreeMap<&str, String>) -> BTreeSet<Pair> 
     calls.values_mut().for_each(|places| places.sort_unstable());
     let mut found = BTreeSet::new();
     for it in file.document.occurrences.iter().filter(|it| !it.defines) {
-        let Some(callee) = defined.get(it.symbol) else { continue };
+        let Some(callee) = meant(defined, named(file, it)) else { continue };
         let Some((at, name)) = text(file, it) else { continue };
         let Some(places) = calls.get(name.as_str()) else { continue };
         let before = places.partition_point(|(begin, _)| *begin <= at);
@@ -194,7 +223,7 @@ fn told(file: &Indexed<'_>, defined: &BTreeMap<&str, String>) -> BTreeSet<Pair> 
 fn answered(
     folder: &Path,
     files: &[Indexed<'_>],
-    defined: &BTreeMap<&str, String>,
+    defined: &BTreeMap<Named<'_>, Defined<'_>>,
     from: &str,
 ) -> Result<BTreeMap<Pair, FoundBy>, Box<dyn std::error::Error>> {
     let (mut graph, mut paths) = (Graph::default(), Vec::new());
@@ -210,7 +239,11 @@ fn answered(
         }
     }
     while !graph.settle(64) {}
-    let known: BTreeSet<&str> = defined.values().map(String::as_str).collect();
+    let symbols = defined.values().filter_map(|it| match it {
+        Defined::Symbol(symbol) => Some(symbol.as_str()),
+        Defined::Name(_) => None,
+    });
+    let known: BTreeSet<&str> = symbols.collect();
     let edges = graph.edges();
     let mut found: BTreeMap<Pair, FoundBy> = BTreeMap::new();
     for file in files.iter().filter(|it| it.path.as_str().starts_with(from)) {

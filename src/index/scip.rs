@@ -12,8 +12,8 @@ use super::read::{Content, Stamp, content, stamp};
 use super::{Index, Scip};
 use provost_base::RepoPath;
 use provost_base::limits::{
-    SCIP_BYTES_MAX, SCIP_CALL_BYTES_MAX, SCIP_COLUMN_MAX, SCIP_FILES_MAX, SCIP_ROOT_ENTRIES_MAX,
-    SCIP_TOOL_CHARS_MAX, SOURCE_BYTES_MAX,
+    SCIP_BYTES_MAX, SCIP_CALL_BYTES_MAX, SCIP_COLUMN_MAX, SCIP_FILES_MAX, SCIP_NAMES_MAX,
+    SCIP_ROOT_ENTRIES_MAX, SCIP_TOOL_CHARS_MAX, SOURCE_BYTES_MAX,
 };
 use provost_graph::{Document, Occurrence, ScipIndex, Told, ToldCall, Unit, read_scip};
 use provost_syntax::{ParseDeadline, Reading, language_of};
@@ -23,8 +23,59 @@ const ENDING: &str = ".scip";
 /// The beginning of what is said about a file that cannot be used.
 pub(super) const COMPLAINS: &str = "the index ";
 
-/// The places of definitions, by the symbols' names in the index.
-type Definitions<'a> = BTreeMap<&'a str, (RepoPath, Box<str>)>;
+/// A symbol's name in the index, after the path of the file for names that count in one file alone.
+type Named<'a> = (&'a str, &'a str);
+
+/// What the names of an index stand for.
+#[derive(Default)]
+struct Definitions<'a> {
+    /// The files and paths of symbols.
+    symbols: BTreeMap<Named<'a>, (RepoPath, Box<str>)>,
+    /// Names that stand for another one: the text that defines them is a use of the other, as in `module.exports = { find }` and
+    /// `const { find } = require("./store")`.
+    stand_for: BTreeMap<Named<'a>, Named<'a>>,
+}
+
+impl<'a> Definitions<'a> {
+    fn add(&mut self, file: &Believed<'a>) {
+        let document = file.document;
+        let used: BTreeMap<_, _> =
+            document.occurrences.iter().filter(|it| !it.defines).map(|it| (place(it), it)).collect();
+        for it in document.occurrences.iter().filter(|it| it.defines) {
+            let named = named(document, it);
+            if let Some(symbol) = file.defined(it) {
+                self.symbols.entry(named).or_insert((file.path.clone(), symbol));
+            } else if let Some(other) = used.get(&place(it)) {
+                self.stand_for.entry(named).or_insert(self::named(document, other));
+            }
+        }
+    }
+
+    /// Returns the file and the path of the symbol that a name stands for.
+    fn of(&self, mut named: Named<'a>) -> Option<&(RepoPath, Box<str>)> {
+        for _ in 0..SCIP_NAMES_MAX {
+            let found = self.symbols.get(&named);
+            if found.is_some() {
+                return found;
+            }
+            named = *self.stand_for.get(&named)?;
+        }
+        None
+    }
+}
+
+/// Checks whether a name counts in one file alone.
+fn is_local(symbol: &str) -> bool {
+    symbol.starts_with("local ")
+}
+
+fn named<'a>(document: &Document<'a>, it: &Occurrence<'a>) -> Named<'a> {
+    (if is_local(it.symbol) { document.path } else { "" }, it.symbol)
+}
+
+fn place(it: &Occurrence<'_>) -> (u32, u32, Option<u32>) {
+    (it.line, it.start, it.end)
+}
 
 /// A file that has not changed since the index was made, so that the index is right about it.
 struct Believed<'a> {
@@ -119,7 +170,7 @@ impl Index {
 
     /// Adds what an index tells to the facts of all.
     fn believe(&self, index: &ScipIndex<'_>, made: Stamp, (all, used): (&mut AllTold, &mut Scip)) {
-        let (mut definitions, mut current, mut paths) = (Definitions::new(), Vec::new(), BTreeSet::new());
+        let (mut definitions, mut current, mut paths) = (Definitions::default(), Vec::new(), BTreeSet::new());
         for document in &index.documents {
             if document.occurrences.is_empty() || !paths.insert(document.path) {
                 continue;
@@ -128,11 +179,7 @@ impl Index {
                 used.outdated += 1;
                 continue;
             };
-            for it in document.occurrences.iter().filter(|it| it.defines) {
-                if let Some(symbol) = file.defined(it) {
-                    definitions.entry(it.symbol).or_insert((file.path.clone(), symbol));
-                }
-            }
+            definitions.add(&file);
             // The file is read again in a moment, mostly from the cache, so that not all are held at once.
             current.push(document);
         }
@@ -172,23 +219,38 @@ impl Index {
     }
 }
 
-impl Believed<'_> {
+impl<'a> Believed<'a> {
     /// Checks whether names stand at the places of the index: the time of a file can be set. Some symbols have another name in an index
-    /// than in the text, as constructors and whole modules, so most must agree.
+    /// than in the text, as constructors, so most must agree. The name of a local symbol is not in the index, but the same at all its
+    /// places. The name of a whole file or package is not looked at: in the text it is a path.
     fn is_as_indexed(&self, stop: &AtomicBool) -> bool {
         let places = self.document.occurrences.iter().filter(|it| it.end.is_some_and(|end| end > it.start));
-        let (mut agree, mut all) = (0_usize, 0_usize);
-        for it in places {
+        let (mut agree, mut all, mut locals) = (0_usize, 0_usize, BTreeMap::new());
+        for it in places.filter(|it| !it.symbol.ends_with('/')) {
             if stop.load(Ordering::Relaxed) {
                 return false;
             }
+            let name = self.text(it).map(|(_, name)| name);
+            let agrees = match locals.get(it.symbol) {
+                Some(before) => *before == name,
+                None if is_local(it.symbol) => {
+                    locals.insert(it.symbol, name);
+                    continue;
+                }
+                None => name.is_some_and(|name| it.symbol.contains(name)),
+            };
             all += 1;
-            agree += usize::from(self.text(it).is_some_and(|(_, name)| it.symbol.contains(name)));
+            agree += usize::from(agrees);
         }
         agree * 2 >= all
     }
 
-    /// Returns the offset of a name, and the name.
+    /// Returns the offset of a name, and the name, which the symbol has in the index, too.
+    fn name(&self, it: &Occurrence<'_>) -> Option<(u32, &str)> {
+        self.text(it).filter(|(_, name)| is_local(it.symbol) || it.symbol.contains(name))
+    }
+
+    /// Returns the offset of a name, and its text.
     fn text(&self, it: &Occurrence<'_>) -> Option<(u32, &str)> {
         let end = it.end.filter(|end| *end <= SCIP_COLUMN_MAX)?;
         let start_of_line = *self.lines.get(usize::try_from(it.line).ok()?)?;
@@ -207,14 +269,14 @@ impl Believed<'_> {
 
     /// Returns the symbol that a name defines: the innermost around it with this name.
     fn defined(&self, it: &Occurrence<'_>) -> Option<Box<str>> {
-        let (at, name) = self.text(it).filter(|(_, name)| it.symbol.contains(name))?;
+        let (at, name) = self.name(it)?;
         let around = self.reading.symbols.iter().filter(|symbol| symbol.range.contains(&at));
         let found = around.filter(|symbol| symbol.name() == name).min_by_key(|symbol| symbol.range.len());
         found.map(|symbol| symbol.path.clone())
     }
 
     /// Returns the calls of symbols with known definitions, and the names whose calls are all among them.
-    fn calls(&self, definitions: &Definitions<'_>) -> Told {
+    fn calls(&self, definitions: &Definitions<'a>) -> Told {
         let mut places: BTreeMap<&str, Vec<Place>> = BTreeMap::new();
         for call in &self.reading.calls {
             let Some(caller) = call.caller else { continue };
@@ -231,10 +293,8 @@ impl Believed<'_> {
         }
         let mut told = Told::default();
         for it in self.document.occurrences.iter().filter(|it| !it.defines) {
-            let Some((file, callee)) = definitions.get(it.symbol) else { continue };
-            let Some((at, name)) = self.text(it).filter(|(_, name)| it.symbol.contains(name)) else {
-                continue;
-            };
+            let Some((file, callee)) = definitions.of(named(self.document, it)) else { continue };
+            let Some((at, name)) = self.name(it) else { continue };
             let Some(all) = places.get_mut(name) else { continue };
             // The name of a call stands at or behind the call's beginning.
             let before = all.partition_point(|place| place.at <= at);

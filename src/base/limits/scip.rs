@@ -21,3 +21,6 @@ pub const SCIP_CALL_BYTES_MAX: u32 = 4_096;
 
 /// The most characters of the name of a program that has made an index.
 pub const SCIP_TOOL_CHARS_MAX: usize = 100;
+
+/// The most names of an index that stand for one another in a row: `a` of `exports = { a }`, which is `a` of `const { a } = require("b")`.
+pub const SCIP_NAMES_MAX: usize = 8;

@@ -10,6 +10,7 @@ use super::super::{Form, Kind as Sort, Receiver, Signature};
 use super::ecma_classes::{
     self as classes, class, class_declaration, enum_members, enumeration, interface, namespace, type_alias,
 };
+use super::ecma_docs as docs;
 use super::ecma_given as given;
 use super::ecma_locals as locals;
 use super::ecma_modules as modules;
@@ -112,6 +113,7 @@ kinds! {
         TypeParameters = "type_parameters",
         ObjectType = "object_type",
         Comment = "comment",
+        Statement = "expression_statement",
         Accessibility = "accessibility_modifier",
         Block = "statement_block",
         For = "for_statement",
@@ -219,6 +221,7 @@ fn enter(walk: &mut Walk<'_>, node: Node<'_>, kind: u8) -> bool {
         Kind::Call => call(walk, node),
         Kind::New => new(walk, node),
         Kind::JsxOpening | Kind::JsxSelfClosing => element(walk, node),
+        Kind::Comment => docs::imports(walk, node),
         Kind::StaticBlock => walk.open_for_owner(),
         Kind::Decorator => decorator(walk, node),
         Kind::Import => return modules::import(walk, node),
@@ -299,8 +302,8 @@ fn method(walk: &mut Walk<'_>, node: Node<'_>) {
     let signature = signature(walk, node, &head);
     let sort = head.sort(&name, Kind::above(walk, 0) == Some(Kind::ClassBody));
     // A property is a value of the type that its function gives back.
-    let result = walk.field(node, Field::ReturnType as u8).filter(|_| head.get);
-    let (typed, seen) = (result.is_some(), result.map_or(Seen::Unknown, |it| locals::of_type(walk, it)));
+    let result = if head.get { locals::of_result(walk, node) } else { None };
+    let (typed, seen) = (result.is_some(), result.unwrap_or(Seen::Unknown));
     let at = walk.symbol(Found { signature, seen, typed, ..Found::new(&name, sort, node.byte_range()) });
     given::record(walk, at, node);
     walk.open(at);
@@ -336,7 +339,7 @@ fn property_signature(walk: &mut Walk<'_>, node: Node<'_>) {
         return;
     };
     let signature = declared_type(walk, node);
-    let seen = locals::of_named(walk, node, None);
+    let (seen, _) = locals::of_named(walk, node, None);
     let found =
         Found { signature, declared: true, seen, ..Found::new(&name, Sort::Field, node.byte_range()) };
     walk.symbol(Found { typed: true, ..found });
@@ -387,8 +390,7 @@ impl Named<'_> {
                     let head = Head::of(walk, wrapped?);
                     signature(walk, wrapped?, &head)
                 });
-                let seen = locals::of_named(walk, self.node, self.value);
-                let typed = walk.field(self.node, Field::Type as u8).is_some();
+                let (seen, typed) = locals::of_named(walk, self.node, self.value);
                 let at = walk.symbol(Found {
                     signature,
                     seen,

@@ -11,8 +11,9 @@ use super::super::reading::offset;
 use super::super::walk::Walk;
 use super::super::{Given, Receiver};
 use super::ecma::{Field, Kind};
+use super::ecma_docs::{Doc, cast};
 use super::ecma_given::{class_name, in_places};
-use super::ecma_names::{bound_names, dotted, property_name};
+use super::ecma_names::{bound_names, dotted, first_that_counts, property_name};
 
 /// The deepest nesting of casts and types that is followed.
 const NESTED_MAX: usize = 8;
@@ -58,15 +59,19 @@ pub(super) fn enter(walk: &mut Walk<'_>, node: Node<'_>, kind: Kind) {
         | Kind::GeneratorFunction
         | Kind::ArrowFunction
         | Kind::MethodDefinition => {
-            type_parameters(walk, node);
-            parameters(walk, node);
+            let doc = Doc::before(walk, node);
+            type_parameters(walk, node, doc.as_ref());
+            parameters(walk, node, doc.as_ref());
         }
         Kind::ClassDeclaration
         | Kind::AbstractClass
         | Kind::Class
         | Kind::Interface
         | Kind::TypeAlias
-        | Kind::FunctionSignature => type_parameters(walk, node),
+        | Kind::FunctionSignature => {
+            let doc = Doc::before(walk, node);
+            type_parameters(walk, node, doc.as_ref());
+        }
         Kind::ForIn => names_of(walk, node, Field::Left),
         Kind::Catch => names_of(walk, node, Field::Parameter),
         _ => {}
@@ -74,12 +79,15 @@ pub(super) fn enter(walk: &mut Walk<'_>, node: Node<'_>, kind: Kind) {
 }
 
 /// The name of a parameter of types among the locals. A value may have the same name, and is another thing.
-fn type_key(name: &str) -> String {
+pub(super) fn type_key(name: &str) -> String {
     format!("type {name}")
 }
 
 /// The types that a declaration takes as parameters: what is known of them is their bound, and nothing without one.
-fn type_parameters(walk: &mut Walk<'_>, item: Node<'_>) {
+fn type_parameters(walk: &mut Walk<'_>, item: Node<'_>, doc: Option<&Doc<'_>>) {
+    for name in doc.map(Doc::templates).into_iter().flatten() {
+        walk.local(&type_key(name), range(item), Seen::Several, true);
+    }
     let Some(list) = walk.field(item, Field::TypeParameters as u8) else { return };
     let mut cursor = list.walk();
     for parameter in list.named_children(&mut cursor) {
@@ -102,7 +110,7 @@ fn names_of(walk: &mut Walk<'_>, node: Node<'_>, field: Field) {
     }
 }
 
-fn parameters(walk: &mut Walk<'_>, function: Node<'_>) {
+fn parameters(walk: &mut Walk<'_>, function: Node<'_>, doc: Option<&Doc<'_>>) {
     let given = walk.notes.given_to.remove(&function.id());
     let given = |place: u8| match &given {
         Some((path, argument)) => Seen::Of(Given::named(path, (*argument, place))),
@@ -110,20 +118,28 @@ fn parameters(walk: &mut Walk<'_>, function: Node<'_>) {
     };
     if let Some(alone) = walk.field(function, Field::Parameter as u8) {
         let name = walk.text(alone);
-        return walk.local(&name, range(function), given(0), false);
+        let written = doc.and_then(|doc| doc.of_param(walk, &name, alone));
+        let typed = written.is_some();
+        return walk.local(&name, range(function), written.unwrap_or_else(|| given(0)), typed);
     }
     let Some(parameters) = walk.field(function, Field::Parameters as u8) else { return };
     for (place, parameter) in in_places(walk, parameters) {
-        let pattern = walk.field(parameter, Field::Pattern as u8).unwrap_or(parameter);
+        let pattern = without_default(walk, walk.field(parameter, Field::Pattern as u8).unwrap_or(parameter));
         if Kind::at(walk, pattern) != Some(Kind::Identifier) {
             let typed = walk.field(parameter, Field::Type as u8);
-            let whole = typed.map_or(Seen::Unknown, |typed| of_type(walk, typed));
-            taken_apart(walk, pattern, &whole, typed, &range(function));
+            let in_doc = doc.and_then(|doc| doc.of_place(walk, place, pattern));
+            let whole = typed.map(|typed| of_type(walk, typed)).or(in_doc);
+            taken_apart(walk, pattern, &whole.unwrap_or(Seen::Unknown), typed, &range(function));
             continue;
         }
         let name = walk.text(pattern);
         let typed = walk.field(parameter, Field::Type as u8);
-        let seen = typed.map_or_else(|| given(place), |typed| of_type(walk, typed));
+        let written = match typed {
+            Some(typed) => Some(of_type(walk, typed)),
+            None => doc.and_then(|doc| doc.of_param(walk, &name, pattern)),
+        };
+        let is_typed = written.is_some();
+        let seen = written.unwrap_or_else(|| given(place));
         // `constructor(private store: Store)` makes a field.
         let first = parameter.child(0);
         let is_field = first.is_some_and(|first| {
@@ -132,8 +148,15 @@ fn parameters(walk: &mut Walk<'_>, function: Node<'_>) {
         if is_field && let Some(class) = class_around(walk) {
             walk.local(&format!("this.{name}"), class, seen.clone(), true);
         }
-        walk.local(&name, range(function), seen, typed.is_some());
+        walk.local(&name, range(function), seen, is_typed);
     }
+}
+
+/// What a parameter is called that has a value if none is given.
+fn without_default<'t>(walk: &Walk<'_>, pattern: Node<'t>) -> Node<'t> {
+    let is_default = Kind::at(walk, pattern) == Some(Kind::AssignmentPattern);
+    let left = if is_default { walk.field(pattern, Field::Left as u8) } else { None };
+    left.unwrap_or(pattern)
 }
 
 /// A variable that a function has for itself.
@@ -155,15 +178,14 @@ pub(super) fn variable(walk: &mut Walk<'_>, node: Node<'_>, pattern: Node<'_>, v
     let Some(scope) = walk.range_above(block) else { return };
     if Kind::at(walk, pattern) != Some(Kind::Identifier) {
         let typed = walk.field(node, Field::Type as u8);
-        let whole = of_named(walk, node, value);
+        let (whole, _) = of_named(walk, node, value);
         return taken_apart(walk, pattern, &whole, typed, &scope);
     }
     let is_definition = value
         .and_then(|value| Kind::at(walk, value))
         .is_some_and(|kind| kind.is_function() || kind == Kind::Class);
     if !is_definition {
-        let seen = of_named(walk, node, value);
-        let typed = walk.field(node, Field::Type as u8).is_some();
+        let (seen, typed) = of_named(walk, node, value);
         let name = walk.text(pattern);
         walk.local(&name, scope, seen, typed);
     }
@@ -285,15 +307,28 @@ pub(super) fn assigned(walk: &mut Walk<'_>, left: Node<'_>, right: Node<'_>) {
     }
     let field = dotted(walk, left).filter(|path| path.starts_with("this.") && path.matches('.').count() == 1);
     if let (Some(path), Some(class)) = (field, class_of_this(walk)) {
-        walk.local(&path, class, seen, false);
+        let written = Doc::before(walk, left).and_then(|doc| doc.of_value(walk, left));
+        let is_written = written.is_some();
+        walk.local(&path, class, written.unwrap_or(seen), is_written);
     }
 }
 
-/// The value of a name, by its type or else by what is assigned.
-pub(super) fn of_named(walk: &Walk<'_>, node: Node<'_>, value: Option<Node<'_>>) -> Seen {
-    match walk.field(node, Field::Type as u8) {
-        Some(typed) => of_type(walk, typed),
-        None => value.map_or(Seen::Unset, |value| seen_of(walk, value)),
+/// The value of a name, by its type or else by what is assigned; whether its type is written.
+pub(super) fn of_named(walk: &Walk<'_>, node: Node<'_>, value: Option<Node<'_>>) -> (Seen, bool) {
+    let written = match walk.field(node, Field::Type as u8) {
+        Some(typed) => Some(of_type(walk, typed)),
+        None => Doc::before(walk, node).and_then(|doc| doc.of_value(walk, node)),
+    };
+    let is_written = written.is_some();
+    let set = || value.map_or(Seen::Unset, |value| seen_of(walk, value));
+    (written.unwrap_or_else(set), is_written)
+}
+
+/// What a function gives back, if it is written.
+pub(super) fn of_result(walk: &Walk<'_>, function: Node<'_>) -> Option<Seen> {
+    match walk.field(function, Field::ReturnType as u8) {
+        Some(typed) => Some(of_type(walk, typed)),
+        None => Doc::before(walk, function).and_then(|doc| doc.of_result(walk, function)),
     }
 }
 
@@ -326,7 +361,11 @@ fn one_of(walk: &Walk<'_>, value: Node<'_>, depth: usize) -> Seen {
     let mut value = value;
     for _ in depth..NESTED_MAX {
         let inner = match Kind::at(walk, value) {
-            Some(Kind::Parenthesized | Kind::NonNull) => value.named_child(0),
+            Some(Kind::Parenthesized) => match cast(walk, value) {
+                Some(seen) => return seen,
+                None => first_that_counts(walk, value),
+            },
+            Some(Kind::NonNull) => value.named_child(0),
             Some(Kind::As | Kind::Satisfies) => {
                 let last = u32::try_from(value.named_child_count()).unwrap_or(0).saturating_sub(1);
                 return value.named_child(last).map_or(Seen::Unknown, |typed| of_type(walk, typed));
@@ -450,7 +489,8 @@ pub(super) fn receiver(walk: &Walk<'_>, object: Node<'_>) -> Option<Receiver> {
     let mut bare = object;
     for _ in 0..NESTED_MAX {
         match Kind::at(walk, bare) {
-            Some(Kind::Parenthesized | Kind::NonNull) => bare = bare.named_child(0)?,
+            Some(Kind::Parenthesized) if cast(walk, bare).is_some() => break,
+            Some(Kind::Parenthesized | Kind::NonNull) => bare = first_that_counts(walk, bare)?,
             // What names say is looked at by their ways.
             Some(Kind::Identifier | Kind::Member) if dotted(walk, bare).is_some() => return None,
             _ => break,

@@ -79,7 +79,7 @@ pub(super) fn unwrapped<'t>(walk: &Walk<'_>, mut node: Node<'t>) -> Node<'t> {
     }
 }
 
-fn first_that_counts<'t>(walk: &Walk<'_>, node: Node<'t>) -> Option<Node<'t>> {
+pub(super) fn first_that_counts<'t>(walk: &Walk<'_>, node: Node<'t>) -> Option<Node<'t>> {
     let mut cursor = node.walk();
     node.named_children(&mut cursor).find(|child| Kind::at(walk, *child) != Some(Kind::Comment))
 }

@@ -24,6 +24,7 @@ mod csharp_names;
 mod csharp_types;
 pub(super) mod ecma;
 mod ecma_classes;
+mod ecma_docs;
 mod ecma_given;
 mod ecma_locals;
 pub(super) mod ecma_mask;

@@ -1,6 +1,7 @@
 //! Code as it is read: symbols, calls, imports, and the index over a repository.
 
 mod changes;
+mod doc_comments;
 mod edited;
 mod enclosing;
 mod enclosing_c;

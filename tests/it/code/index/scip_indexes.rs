@@ -371,3 +371,85 @@ fn each_call_of_a_chain_and_of_a_constructor_has_its_target() {
     let read = Read::with(&[("a.ts", wrong), ("b.ts", right), ("u.ts", makes)], ON, index);
     assert_eq!(read.callees("u.ts:f"), ["b.ts:Foo.constructor"]);
 }
+
+/// An index as that of TypeScript: a name that is written shortly in an object is defined there, and is a use of what it stands for.
+#[test]
+fn a_name_stands_for_what_the_same_text_uses() {
+    let tools = "function find() {}\nfunction seek() {}\nmodule.exports = { find };\n";
+    let taken = "const { find } = require(process.env.TOOLS);\nfunction f() { find(); }\nfunction g() { const it = 1; find(it); }\n";
+    let inner = "function around() { function seek() {} function use() { seek(); } }\n";
+    let index = |root: &Path| {
+        let tools = document(
+            "tools.js",
+            &[
+                at(tools, "function find", "find", "s `tools.js`/find().", true),
+                at(tools, "function seek", "seek", "s `tools.js`/seek().", true),
+                at(tools, "module", "find", "s `tools.js`/find0:", true),
+                at(tools, "module", "find", "s `tools.js`/find().", false),
+            ],
+        );
+        let taken = document(
+            "taken.js",
+            &[
+                at(taken, "const", "find", "local 1", true),
+                at(taken, "const", "find", "s `tools.js`/find0:", false),
+                at(taken, "function f", "find", "local 1", false),
+                at(taken, "function g", "it", "local 2", true),
+                at(taken, "function g", "find", "local 1", false),
+            ],
+        );
+        // The same local name is another symbol in each file.
+        let inner = document(
+            "inner.js",
+            &[occurrence(0, 29, 33, "local 1", true), occurrence(0, 53, 57, "local 1", false)],
+        );
+        fs::write(root.join("index.scip"), [tool("test"), tools, taken, inner].concat()).unwrap();
+    };
+    let read = Read::with(&[("tools.js", tools), ("taken.js", taken), ("inner.js", inner)], ON, index);
+    assert_eq!(read.callees("taken.js:f"), ["tools.js:find"]);
+    assert_eq!(read.callees("taken.js:g"), ["tools.js:find"]);
+    assert_eq!(read.callees("inner.js:around.use"), ["inner.js:around.seek"]);
+    let scip = read.index.state().scip.unwrap();
+    assert_eq!((scip.files, scip.outdated, scip.edges), (3, 0, 3));
+}
+
+#[test]
+fn names_that_stand_for_one_another_end() {
+    let circle = "const { a, b } = any;\nfunction f() { a(); }\n";
+    let index = |root: &Path| {
+        let circle = document(
+            "circle.js",
+            &[
+                at(circle, "const", "a", "local 1", true),
+                at(circle, "const", "a", "local 2", false),
+                at(circle, "const", "b", "local 2", true),
+                at(circle, "const", "b", "local 1", false),
+                at(circle, "function", "a", "local 1", false),
+            ],
+        );
+        fs::write(root.join("index.scip"), [tool("test"), circle].concat()).unwrap();
+    };
+    let read = Read::with(&[("circle.js", circle)], ON, index);
+    assert_eq!(read.callees("circle.js:f"), ["?:a"]);
+    assert_eq!(read.index.state().scip.unwrap().edges, 0);
+}
+
+#[test]
+fn a_file_with_local_names_at_other_places_is_not_as_it_was_indexed() {
+    let before = "function f(x) { const abc = x; const de = abc; return de + abc + de; }\n";
+    let after = "function f(x) {   const abc = x; const de = abc; return de + abc + de; }\n";
+    let index = |root: &Path| {
+        let names = [(22, 25, "local 1"), (37, 39, "local 2"), (42, 45, "local 1"), (54, 56, "local 2")];
+        let names = names.map(|(from, to, symbol)| occurrence(0, from, to, symbol, false));
+        fs::write(root.join("index.scip"), [tool("test"), document("u.js", &names)].concat()).unwrap();
+    };
+    let as_indexed = Read::with(&[("u.js", before)], ON, index);
+    assert_eq!(as_indexed.index.state().scip.unwrap().outdated, 0);
+    let index = |root: &Path| {
+        index(root);
+        let earlier = SystemTime::now() - Duration::from_secs(3_600);
+        File::options().write(true).open(root.join("u.js")).unwrap().set_modified(earlier).unwrap();
+    };
+    let changed = Read::with(&[("u.js", after)], ON, index);
+    assert_eq!(changed.index.state().scip.unwrap().outdated, 1);
+}
