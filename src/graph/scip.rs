@@ -46,7 +46,7 @@ pub struct Occurrence<'a> {
     pub start: u32,
     /// The position at which it ends; `None` if it ends in another line.
     pub end: Option<u32>,
-    /// The name's symbol, in the index's notation.
+    /// The name's symbol, in the index's notation; `local …` for one that is known in its file alone.
     pub symbol: &'a str,
     /// Whether the symbol is defined here.
     pub defines: bool,
@@ -112,7 +112,7 @@ fn document<'a>(bytes: &'a [u8], left: &mut usize) -> Result<Document<'a>, NoInd
     Ok(document)
 }
 
-/// None for what has no place or is known in one file alone.
+/// None for what has no place or no symbol.
 fn occurrence(bytes: &[u8]) -> Result<Option<Occurrence<'_>>, NoIndex> {
     let (mut range, mut found) = (Vec::new(), Occurrence::default());
     for field in fields(bytes) {
@@ -135,7 +135,7 @@ fn occurrence(bytes: &[u8]) -> Result<Option<Occurrence<'_>>, NoIndex> {
     found.line = line;
     found.start = start;
     found.end = if range.len() == 3 { number(2) } else { None };
-    Ok((!found.symbol.starts_with("local ") && !found.symbol.is_empty()).then_some(found))
+    Ok((!found.symbol.is_empty()).then_some(found))
 }
 
 /// Reads a text; bytes that are none give an empty one.

@@ -376,7 +376,7 @@ fn each_call_of_a_chain_and_of_a_constructor_has_its_target() {
 #[test]
 fn a_name_stands_for_what_the_same_text_uses() {
     let tools = "function find() {}\nfunction seek() {}\nmodule.exports = { find };\n";
-    let taken = "const { find } = require(process.env.TOOLS);\nfunction f() { find(); }\nfunction g() { const it = 1; find(it); }\n";
+    let taken = "const { find } = require('./tools');\nfunction f() { find(); }\nfunction g() { const it = 1; find(it); }\n";
     let inner = "function around() { function seek() {} function use() { seek(); } }\n";
     let index = |root: &Path| {
         let tools = document(
@@ -415,16 +415,16 @@ fn a_name_stands_for_what_the_same_text_uses() {
 
 #[test]
 fn names_that_stand_for_one_another_end() {
-    let circle = "const { a, b } = any;\nfunction f() { a(); }\n";
+    let circle = "function f() {\n const { a, b } = any;\n return a();\n}\n";
     let index = |root: &Path| {
         let circle = document(
             "circle.js",
             &[
-                at(circle, "const", "a", "local 1", true),
-                at(circle, "const", "a", "local 2", false),
-                at(circle, "const", "b", "local 2", true),
-                at(circle, "const", "b", "local 1", false),
-                at(circle, "function", "a", "local 1", false),
+                at(circle, " const", "a", "local 1", true),
+                at(circle, " const", "a", "local 2", false),
+                at(circle, " const", "b", "local 2", true),
+                at(circle, " const", "b", "local 1", false),
+                at(circle, " return", "a", "local 1", false),
             ],
         );
         fs::write(root.join("index.scip"), [tool("test"), circle].concat()).unwrap();
