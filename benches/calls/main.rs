@@ -79,10 +79,14 @@ fn called_by((caller, callee): &Pair) -> Vec<Pair> {
     [name, "new"].map(|word| (caller.clone(), word.to_owned())).into()
 }
 
-/// The names that an index tells something about, each with the symbols that it stands in.
+/// The names that an index tells something about, each with the symbols that it stands in. A name that counts in one file alone and is
+/// not defined there tells nothing: scip-typescript has such ones for the members of an object that another file exports.
 fn spoken(file: &Indexed<'_>) -> Vec<Pair> {
     let mut found = Vec::new();
-    for it in file.document.occurrences.iter().filter(|it| !it.defines) {
+    let defines = file.document.occurrences.iter().filter(|it| it.defines);
+    let defined: BTreeSet<&str> = defines.map(|it| it.symbol).collect();
+    let tells = |it: &&Occurrence<'_>| !it.symbol.starts_with("local ") || defined.contains(it.symbol);
+    for it in file.document.occurrences.iter().filter(|it| !it.defines).filter(tells) {
         let Some((at, name)) = text(file, it) else { continue };
         for caller in file.reading.symbols.iter().filter(|it| it.range.contains(&at)) {
             found.push((format!("{}:{}", file.path.as_str(), caller.path), name.clone()));

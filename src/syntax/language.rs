@@ -148,7 +148,7 @@ const LANGUAGES: &[Row] = &[
         hash_remarks: false,
         at_attributes: true,
         says_generated: generated::nothing,
-        known: knowledge::ECMA,
+        known: knowledge::JAVASCRIPT,
     },
     Row {
         language: Language::Python,

@@ -2,7 +2,7 @@
 //!
 //! The compiler of TypeScript and editors go by them in files of JavaScript, and in no others.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use tree_sitter::Node;
 
@@ -33,7 +33,7 @@ pub(super) struct Doc<'a> {
     /// The type behind `@returns`.
     of_result: Option<&'a str>,
     /// The parameters of types that it declares: their names stand for no class.
-    templates: Vec<&'a str>,
+    templates: BTreeSet<&'a str>,
 }
 
 impl<'a> Doc<'a> {
@@ -97,13 +97,13 @@ impl<'a> Doc<'a> {
     }
 
     /// The names of the parameters of types.
-    pub(super) fn templates(&self) -> &[&'a str] {
+    pub(super) fn templates(&self) -> &BTreeSet<&'a str> {
         &self.templates
     }
 
     fn seen(&self, walk: &Walk<'_>, typed: &str, at: Node<'_>) -> Seen {
         match named(typed) {
-            Named::Class(class) if self.templates.contains(&class) => Seen::Several,
+            Named::Class(class) if self.templates.contains(class) => Seen::Several,
             Named::Class(class) => {
                 let of_caller = walk.facts.locals.seen(&type_key(class), offset(at.start_byte()));
                 of_caller.cloned().unwrap_or_else(|| Seen::Of(class.into()))
@@ -150,7 +150,8 @@ fn statement_around(walk: &Walk<'_>, start: usize) -> Option<usize> {
 /// The doc comment that ends directly before a place.
 fn comment_before(source: &[u8], at: usize) -> Option<&str> {
     let before = source.get(..at)?.trim_ascii_end().strip_suffix(b"*/")?;
-    let start = before.windows(2).rposition(|it| it == b"/*")?;
+    // Where a comment or a pattern ends before one begins, what ends here is a pattern: `/b*/ (y)`.
+    let start = before.windows(2).rposition(|it| it == b"/*" || it == b"*/")?;
     let text = before[start..].strip_prefix(b"/**")?;
     std::str::from_utf8(text).ok()
 }

@@ -8,7 +8,7 @@ pub(crate) const KNOWN: Knowledge = Knowledge {
             `$this`, `self`, `static` and `parent`, of traits and classes above, of what parameters, properties, results and \
             `new` say the type of",
     guessed: "a method of a value of unknown type, or of an interface, where one class has the name; each of several files that \
-              define one name",
+              define one name; what stands behind a base class from outside of the repository",
     unknown: "calls by statements at the top of a file, `$a = f();` too, which belong to no symbol; types that only comments say, `__call` and `__get`, functions by a computed name, what is loaded from a computed \
               path, elements of arrays; files with `@generated` or like words at their beginning are left out, and so are `.inc` \
               and other ends that say no language",

@@ -7,7 +7,7 @@ pub(crate) const KNOWN: Knowledge = Knowledge {
             `Data.define`; constants through the modules around, superclasses and mixins, in all files that open a class; \
             `require`, `require_relative` and `autoload`; methods of `self`, of constants and of instances that `new` has made",
     guessed: "a method of a value of unknown type, where one class of the repository has the name; a function that another file \
-              defines at its top and that is not required",
+              defines at its top and that is not required; what stands behind a base class from outside of the repository",
     unknown: "calls by statements at the top of a file, which belong to no symbol; `send` and `define_method` by a computed name, `method_missing`, `instance_eval`, methods that macros of a library \
               make; a class and its instances have one name for methods of one name; files that say `DO NOT EDIT` or that they \
               are generated are left out",

@@ -8,7 +8,7 @@ pub(crate) const KNOWN: Knowledge = Knowledge {
             what is made there, by what functions give back, by types above, around and behind `if let` and `as`; `.name(…)` where a \
             function's result or a written type is expected; what extensions add to protocols, for types of Swift's own library too",
     guessed: "a method that a protocol asks for, or of a value of unknown type, where one type in reach has the name; each of several \
-              types of one name",
+              types of one name; what stands behind a base class from outside of the repository",
     unknown: "which of several functions of one name is called, types that are inferred from closures, elements of collections, `.name` \
               among arguments, what macros, property wrappers and key paths make; projects of Xcode are one module; files that say `DO \
               NOT EDIT` or the like are left out",

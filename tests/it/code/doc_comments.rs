@@ -76,7 +76,8 @@ fn a_comment_that_says_no_one_class_or_belongs_to_other_code_says_nothing() {
                 /* @param {Store} it */\nfunction plain(it) { it.read(); }\n\
                 // @param {Store} it\nfunction line(it) { it.read(); }\n\
                 /** @param {Store it */\nfunction open(it) { it.read(); }\n\
-                /** @param {Store */\nfunction cut(it) { it.read(); }\n";
+                /** @param {Store */\nfunction cut(it) { it.read(); }\n\
+                function pattern(any) { /** @type {Store} */ const a = 1; a; /b*/ (any).read(); }\n";
     assert_in(
         "main.js",
         main,
@@ -89,6 +90,7 @@ fn a_comment_that_says_no_one_class_or_belongs_to_other_code_says_nothing() {
             "main:line -> ?:read",
             "main:list -> ?:read",
             "main:open -> ?:read",
+            "main:pattern -> ?:read",
             "main:plain -> ?:read",
         ],
     );

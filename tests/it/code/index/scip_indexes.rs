@@ -401,7 +401,7 @@ fn a_name_stands_for_what_the_same_text_uses() {
         // The same local name is another symbol in each file.
         let inner = document(
             "inner.js",
-            &[occurrence(0, 29, 33, "local 1", true), occurrence(0, 53, 57, "local 1", false)],
+            &[occurrence(0, 29, 33, "local 1", true), occurrence(0, 56, 60, "local 1", false)],
         );
         fs::write(root.join("index.scip"), [tool("test"), tools, taken, inner].concat()).unwrap();
     };
