@@ -39,14 +39,17 @@ struct Definitions<'a> {
 impl<'a> Definitions<'a> {
     fn add(&mut self, file: &Believed<'a>) {
         let document = file.document;
+        let uses = document.occurrences.iter().filter(|it| !it.defines);
+        // Of several names at one place, one that counts in all files is known sooner.
+        let (locals, others): (Vec<_>, Vec<_>) = uses.partition(|it| is_local(it.symbol));
         let used: BTreeMap<_, _> =
-            document.occurrences.iter().filter(|it| !it.defines).map(|it| (place(it), it)).collect();
+            locals.into_iter().chain(others).map(|it| (place(it), named(document, it))).collect();
         for it in document.occurrences.iter().filter(|it| it.defines) {
             let named = named(document, it);
             if let Some(symbol) = file.defined(it) {
                 self.symbols.entry(named).or_insert((file.path.clone(), symbol));
             } else if let Some(other) = used.get(&place(it)) {
-                self.stand_for.entry(named).or_insert(self::named(document, other));
+                self.stand_for.entry(named).or_insert(*other);
             }
         }
     }

@@ -77,8 +77,7 @@ impl<'a> Doc<'a> {
 
     /// The value of a parameter, by its name.
     pub(super) fn of_param(&self, walk: &Walk<'_>, name: &str, at: Node<'_>) -> Option<Seen> {
-        let typed = self.params.get(name)?;
-        Some(self.seen(walk, typed, at))
+        self.seen(walk, self.params.get(name)?, at)
     }
 
     /// The value of a parameter that is taken apart: it has a name in the comment alone.
@@ -88,12 +87,12 @@ impl<'a> Doc<'a> {
 
     /// The value that follows the comment.
     pub(super) fn of_value(&self, walk: &Walk<'_>, at: Node<'_>) -> Option<Seen> {
-        self.of_value.map(|typed| self.seen(walk, typed, at))
+        self.seen(walk, self.of_value?, at)
     }
 
     /// What the property gives back whose function follows the comment.
     pub(super) fn of_result(&self, walk: &Walk<'_>, at: Node<'_>) -> Option<Seen> {
-        self.of_result.or(self.of_value).map(|typed| self.seen(walk, typed, at))
+        self.seen(walk, self.of_result.or(self.of_value)?, at)
     }
 
     /// The names of the parameters of types.
@@ -101,8 +100,9 @@ impl<'a> Doc<'a> {
         &self.templates
     }
 
-    fn seen(&self, walk: &Walk<'_>, typed: &str, at: Node<'_>) -> Seen {
-        match named(typed) {
+    /// A value of a type; none if the type says nothing, so that the code may say it.
+    fn seen(&self, walk: &Walk<'_>, typed: &str, at: Node<'_>) -> Option<Seen> {
+        Some(match named(typed) {
             Named::Class(class) if self.templates.contains(class) => Seen::Several,
             Named::Class(class) => {
                 let of_caller = walk.facts.locals.seen(&type_key(class), offset(at.start_byte()));
@@ -110,8 +110,8 @@ impl<'a> Doc<'a> {
             }
             Named::Imported { from, name } => Seen::Of(name_of(from, name)),
             Named::BuiltIn => Seen::BuiltIn,
-            Named::Unknown => Seen::Unknown,
-        }
+            Named::Unknown => return None,
+        })
     }
 }
 

@@ -8,8 +8,8 @@ use tree_sitter::Node;
 
 use super::super::locals::Seen;
 use super::super::reading::offset;
-use super::super::walk::Walk;
-use super::super::{Given, Receiver};
+use super::super::walk::{Above, Walk};
+use super::super::{Given, Kind as Sort, Receiver};
 use super::ecma::{Field, Kind};
 use super::ecma_docs::{Doc, cast};
 use super::ecma_given::{class_name, in_places};
@@ -48,6 +48,52 @@ pub(super) fn class_of_this(walk: &Walk<'_>) -> Option<Range<u32>> {
         }
     }
     None
+}
+
+/// Whether `this` is what the symbol around has for it: in its methods, the functions among its values, and arrow functions within these. In
+/// any other `function`, and in a method of an object without a name, it is whatever the caller gives.
+pub(super) fn is_this_known(walk: &Walk<'_>) -> bool {
+    let has_own = |it: &&Above| {
+        matches!(
+            Kind::of(it.kind),
+            Some(
+                Kind::MethodDefinition
+                    | Kind::FunctionDeclaration
+                    | Kind::GeneratorDeclaration
+                    | Kind::FunctionExpression
+                    | Kind::GeneratorFunction
+                    | Kind::FieldDefinition
+                    | Kind::PublicField
+                    | Kind::StaticBlock
+            )
+        )
+    };
+    let Some(function) = walk.above.iter().rev().find(has_own) else { return true };
+    if matches!(Kind::of(function.kind), Some(Kind::FieldDefinition | Kind::PublicField | Kind::StaticBlock))
+    {
+        return true;
+    }
+    let (range, mut around) = (function.range(), walk.scope.owner);
+    while let Some(at) = around {
+        let symbol = &walk.facts.symbols[at as usize];
+        if symbol.range.start <= range.start {
+            let is_member =
+                matches!(symbol.kind, Sort::Method | Sort::Getter | Sort::Setter | Sort::Constructor);
+            return is_member && symbol.range.end == range.end && !is_in_code_of_class(walk, symbol.parent);
+        }
+        around = symbol.parent;
+    }
+    false
+}
+
+/// Whether a symbol is a function in the code of a class: what it makes has no class around it.
+fn is_in_code_of_class(walk: &Walk<'_>, symbol: Option<u32>) -> bool {
+    let is = |at: Option<u32>, is_one: fn(Sort) -> bool| {
+        at.is_some_and(|at| is_one(walk.facts.symbols[at as usize].kind))
+    };
+    let above = |at: u32| walk.facts.symbols[at as usize].parent;
+    is(symbol, Sort::is_callable)
+        && std::iter::successors(symbol, |at| above(*at)).any(|at| is(Some(at), |it| it == Sort::Class))
 }
 
 /// Records what a function calls its arguments, what a loop goes through, what was caught.

@@ -154,9 +154,11 @@ fn receiver(walk: &Walk<'_>, object: Node<'_>) -> Receiver {
     }
     let object = unwrapped(walk, object);
     match Kind::at(walk, object) {
-        Some(Kind::This) => Receiver::This,
+        Some(Kind::This) if locals::is_this_known(walk) => Receiver::This,
+        Some(Kind::This) => Receiver::Other,
         Some(Kind::Super) => Receiver::Super,
         _ => match dotted(walk, object) {
+            Some(path) if path.starts_with("this.") && !locals::is_this_known(walk) => Receiver::Other,
             Some(path) => Receiver::Path(path.into()),
             None => Receiver::Other,
         },

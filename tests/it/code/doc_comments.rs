@@ -97,6 +97,23 @@ fn a_comment_that_says_no_one_class_or_belongs_to_other_code_says_nothing() {
 }
 
 #[test]
+fn what_the_code_says_counts_where_the_comment_says_nothing() {
+    let main = "const Store = require('./store');\n\
+                function f() { /** @type {any} */\n const it = new Store(); it.find(); }\n\
+                function g() { /** @type {Shop} */\n const it = new Store(); it.read(); }\n";
+    assert_in(
+        "main.js",
+        main,
+        &[
+            "main:f -> store.js:Store",
+            "main:f -> store.js:Store.find",
+            "main:g -> shop.js:Shop.read",
+            "main:g -> store.js:Store",
+        ],
+    );
+}
+
+#[test]
 fn typescript_goes_by_its_own_types_alone() {
     let main = "/** @param {Store} it */\nfunction f(it: any) { it.find(); }\n/** @param {Store} it */\nfunction g(it) { it.find(); }\n";
     assert_in("main.ts", main, &["main:f -> ?:find", "main:g -> ?:find"]);

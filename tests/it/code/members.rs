@@ -2,7 +2,7 @@
 
 use provost::graph::FoundBy;
 
-use crate::support::graphs::{graph_of, symbol};
+use crate::support::graphs::{assert_edges, graph_of, symbol};
 
 #[test]
 fn a_field_of_a_tuple_struct_has_its_type() {
@@ -141,4 +141,37 @@ fn in_csharp_a_type_with_parameters_is_told_from_one_without_that_has_its_name()
         ("Other.cs", "namespace Other; public class Store<T> { public int Total() { return 2; } }\n"),
     ]);
     assert_eq!(found(&graph, "Store.cs:Near.Go"), [of("Store.cs:Store.Total", sure)]);
+}
+
+#[test]
+fn this_is_the_class_in_what_has_its_this_alone() {
+    let main = "class Keeper {\n  go() {}\n  shop = new Shop();\n\
+                  method() { this.go(); [1].map(() => this.go()); const run = () => this.go(); }\n\
+                  field = () => this.go();\n  own = function () { this.go(); };\n\
+                  callback() { run(function () { this.go(); }); }\n\
+                  object() { return { f() { this.go(); } }; }\n\
+                  inner() { function f() { this.go(); } }\n\
+                  value() { const f = function () { this.go(); }; }\n\
+                  path() { run(function () { this.shop.go(); }); }\n}\n\
+                class Shop { go() {} }\n\
+                function Old() {}\nOld.prototype.go = function () {};\nOld.prototype.all = function () { this.go(); };\n";
+    assert_edges(
+        &graph_of(&[("main.js", main)]),
+        &[
+            "main.js:Keeper.callback -> ?:go",
+            "main.js:Keeper.callback -> ?:run",
+            "main.js:Keeper.field -> main.js:Keeper.go",
+            "main.js:Keeper.inner.f -> ?:go",
+            "main.js:Keeper.method -> ?:map",
+            "main.js:Keeper.method -> main.js:Keeper.go",
+            "main.js:Keeper.method.run -> main.js:Keeper.go",
+            "main.js:Keeper.object.f -> ?:go",
+            "main.js:Keeper.own -> main.js:Keeper.go",
+            "main.js:Keeper.path -> ?:go",
+            "main.js:Keeper.path -> ?:run",
+            "main.js:Keeper.shop -> main.js:Shop",
+            "main.js:Keeper.value.f -> ?:go",
+            "main.js:Old.all -> main.js:Old.go",
+        ],
+    );
 }
