@@ -492,3 +492,32 @@ fn one_declaration_of_tens_of_thousands_of_names_is_read_in_a_time_that_grows_wi
         assert!(!reading.trouble.contains(&Trouble::TooHard), "{language:?}: {shown}");
     }
 }
+
+#[test]
+fn comments_with_types_are_read_in_a_time_that_grows_with_the_file() {
+    let params = many(30_000, "\n", |n| format!(" * @param {{T{n}}} a{n}"));
+    let names = many(30_000, ",", |n| format!("a{n}"));
+    let classes = many(30_000, ",", |n| format!("T{n}"));
+    let deep = format!("{}{}{}", "[".repeat(400), "this.f(),".repeat(60_000), "]".repeat(400));
+    for text in [
+        format!("/**\n * @template {classes}\n{params}\n */\nfunction f({names}) {{}}"),
+        format!("/**\n{params}\n */\nconst f = {{ a: ({names}) => 1 }};"),
+        format!("/** {} */ function f(a) {{}}", "@type {A} ".repeat(300_000)),
+        format!("/**\n{} */ function f(a) {{}}", "@param {\n".repeat(200_000)),
+        format!("/** @param {} a */ function f(a) {{}}", "{".repeat(2_000_000)),
+        format!("/** @type {{{}A}} */ const a = 1;", "Partial<".repeat(200_000)),
+        // Patterns that end as a comment does, and no comment before them.
+        "x = /b*/\n(y);\n".repeat(150_000),
+        format!("/** {} */ {}", "x".repeat(2_000_000), "(".repeat(300)),
+        "/** @typedef {import('./a').B} C */\n".repeat(80_000),
+        format!("/** @param {{{}}} a */ function f(a) {{}}", "import('./a').B | ".repeat(60_000)),
+        format!("/** @import {{ {classes} }} from './a' */"),
+        format!("class A {{ m() {{ {deep} }} }}"),
+        format!("class A {{ m() {{ {} }} }}", "/** @type {A} */ this.a = this.b = ".repeat(400) + "1"),
+    ] {
+        let reading = reading_of(Language::JavaScript, &text);
+        let shown = text.get(..24).unwrap_or(&text);
+        // The walk looks at the time between nodes, and says that it was too late.
+        assert!(!reading.trouble.contains(&Trouble::TooHard), "{shown}");
+    }
+}
