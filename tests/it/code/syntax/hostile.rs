@@ -507,7 +507,7 @@ fn comments_with_types_are_read_in_a_time_that_grows_with_the_file() {
         format!("/** @param {} a */ function f(a) {{}}", "{".repeat(2_000_000)),
         format!("/** @type {{{}A}} */ const a = 1;", "Partial<".repeat(200_000)),
         // Patterns that end as a comment does, and no comment before them.
-        "x = /b*/\n(y);\n".repeat(150_000),
+        "/b*/\nlet a = 1;\n".repeat(150_000),
         format!("/** {} */ {}", "x".repeat(2_000_000), "(".repeat(300)),
         "/** @typedef {import('./a').B} C */\n".repeat(80_000),
         format!("/** @param {{{}}} a */ function f(a) {{}}", "import('./a').B | ".repeat(60_000)),
