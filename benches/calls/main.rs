@@ -174,10 +174,17 @@ fn defined<'a>(files: &[Indexed<'a>]) -> BTreeMap<Named<'a>, Defined<'a>> {
         let place = |it: &Occurrence<'_>| (it.line, it.start, it.end);
         let uses = file.document.occurrences.iter().filter(|it| !it.defines);
         let uses: BTreeMap<_, _> = uses.map(|it| (place(it), named(file, it))).collect();
-        for it in file.document.occurrences.iter().filter(|it| it.defines) {
+        let mut defines: Vec<_> = file.document.occurrences.iter().filter(|it| it.defines).collect();
+        defines.sort_by_key(|it| place(it));
+        // A name further behind in a symbol is another thing that has the symbol's name.
+        let mut first = BTreeMap::new();
+        for it in defines {
             let Some((at, name)) = text(file, it) else { continue };
-            let around = file.reading.symbols.iter().filter(|it| it.range.contains(&at) && it.name() == name);
-            if let Some(symbol) = around.min_by_key(|it| it.range.len()) {
+            let around = file.reading.symbols.iter().enumerate();
+            let around = around.filter(|(_, it)| it.range.contains(&at) && it.name() == name);
+            let symbol = around.min_by_key(|(_, it)| it.range.len());
+            if let Some((_, symbol)) = symbol.filter(|(number, _)| *first.entry(*number).or_insert(at) == at)
+            {
                 let symbol = format!("{}:{}", file.path.as_str(), without_constructor(&symbol.path));
                 found.entry(named(file, it)).or_insert(Defined::Symbol(symbol));
             } else if let Some(other) = uses.get(&place(it)) {

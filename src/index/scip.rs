@@ -37,19 +37,26 @@ struct Definitions<'a> {
 }
 
 impl<'a> Definitions<'a> {
-    fn add(&mut self, file: &Believed<'a>) {
+    /// Adds the names that a file defines. `stop` ends it early.
+    fn add(&mut self, file: &Believed<'a>, stop: &AtomicBool) {
         let document = file.document;
         let uses = document.occurrences.iter().filter(|it| !it.defines);
-        // Of several names at one place, one that counts in all files is known sooner.
+        // Of several names at one place, one that counts in all files takes precedence.
         let (locals, others): (Vec<_>, Vec<_>) = uses.partition(|it| is_local(it.symbol));
-        let used: BTreeMap<_, _> =
-            locals.into_iter().chain(others).map(|it| (place(it), named(document, it))).collect();
-        for it in document.occurrences.iter().filter(|it| it.defines) {
+        let used: BTreeMap<_, _> = locals.into_iter().chain(others).map(|it| (place(it), it)).collect();
+        let mut defines: Vec<_> = document.occurrences.iter().filter(|it| it.defines).collect();
+        defines.sort_by_key(|it| place(it));
+        let mut symbols = Symbols::of(&file.reading);
+        for it in defines {
+            if stop.load(Ordering::Relaxed) {
+                return;
+            }
+            let Some((at, name)) = file.name(it) else { continue };
             let named = named(document, it);
-            if let Some(symbol) = file.defined(it) {
-                self.symbols.entry(named).or_insert((file.path.clone(), symbol));
-            } else if let Some(other) = used.get(&place(it)) {
-                self.stand_for.entry(named).or_insert(*other);
+            if let Some(symbol) = symbols.defined(at, name) {
+                self.symbols.entry(named).or_insert_with(|| (file.path.clone(), symbol.into()));
+            } else if let Some(other) = used.get(&place(it)).filter(|it| file.name(it).is_some()) {
+                self.stand_for.entry(named).or_insert(self::named(document, other));
             }
         }
     }
@@ -64,6 +71,33 @@ impl<'a> Definitions<'a> {
             named = *self.stand_for.get(&named)?;
         }
         None
+    }
+}
+
+/// The symbols of a file by name, and where the first definition of each stands.
+struct Symbols<'r> {
+    reading: &'r Reading,
+    named: BTreeMap<&'r str, Vec<usize>>,
+    first: BTreeMap<usize, u32>,
+}
+
+impl<'r> Symbols<'r> {
+    fn of(reading: &'r Reading) -> Self {
+        let mut named: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+        for (at, symbol) in reading.symbols.iter().enumerate() {
+            named.entry(symbol.name()).or_default().push(at);
+        }
+        Self { reading, named, first: BTreeMap::new() }
+    }
+
+    /// Returns the path of the symbol that a name defines: the innermost around it with this name. A name further behind in the symbol
+    /// is another thing, as a variable of a function that has the function's name. So the definitions are asked for in their order.
+    fn defined(&mut self, at: u32, name: &str) -> Option<&'r str> {
+        let symbol = |it: &usize| &self.reading.symbols[*it];
+        let around = self.named.get(name)?.iter().copied().filter(|it| symbol(it).range.contains(&at));
+        let found = around.min_by_key(|it| symbol(it).range.len())?;
+        let first = *self.first.entry(found).or_insert(at);
+        (first == at).then(|| &*self.reading.symbols[found].path)
     }
 }
 
@@ -182,7 +216,7 @@ impl Index {
                 used.outdated += 1;
                 continue;
             };
-            definitions.add(&file);
+            definitions.add(&file, &self.0.bell.stop);
             // The file is read again in a moment, mostly from the cache, so that not all are held at once.
             current.push(document);
         }
@@ -235,7 +269,7 @@ impl<'a> Believed<'a> {
             }
             let name = self.text(it).map(|(_, name)| name);
             let agrees = match locals.get(it.symbol) {
-                Some(before) => *before == name,
+                Some(before) => name.is_some() && *before == name,
                 None if is_local(it.symbol) => {
                     locals.insert(it.symbol, name);
                     continue;
@@ -268,14 +302,6 @@ impl<'a> Believed<'a> {
         let (from, to) =
             (column(text, it.start, self.document.unit)?, column(text, end, self.document.unit)?);
         Some((u32::try_from(start_of_line + from).ok()?, text.get(from..to)?))
-    }
-
-    /// Returns the symbol that a name defines: the innermost around it with this name.
-    fn defined(&self, it: &Occurrence<'_>) -> Option<Box<str>> {
-        let (at, name) = self.name(it)?;
-        let around = self.reading.symbols.iter().filter(|symbol| symbol.range.contains(&at));
-        let found = around.filter(|symbol| symbol.name() == name).min_by_key(|symbol| symbol.range.len());
-        found.map(|symbol| symbol.path.clone())
     }
 
     /// Returns the calls of symbols with known definitions, and the names whose calls are all among them.

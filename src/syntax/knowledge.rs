@@ -21,8 +21,8 @@ pub(super) const ECMA: Knowledge = Knowledge {
 
 pub(super) const JAVASCRIPT: Knowledge = Knowledge {
     exact: "symbols, their ranges and signatures; imports, re-exports, CommonJS and the paths of tsconfig.json; methods of `this` \
-            and of instances whose class the file shows, or a doc comment by `@param`, `@type`, `@returns` of a getter, `@import` or \
-            `@typedef {import(…)}`",
+            and of instances whose class the code of the file shows, or a doc comment does by `@param`, `@type`, `@returns` of a \
+            getter, `@import` or `@typedef {import(…)}`",
     guessed: ECMA.guessed,
     unknown: "types that are inferred across files, or that a comment composes of others; what is called by a computed name; calls \
               by statements at the top of a file, which belong to no symbol; files that say `@generated` or the like at their \

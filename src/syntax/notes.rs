@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use tree_sitter::Node;
 
+use super::lang::Typedefs;
 use super::reading::{Facts, offset};
 use super::walk::{Decorators, Note, Walk};
 use super::{Kind, Trouble};
@@ -38,6 +39,8 @@ pub(super) struct Notes {
     pub(super) namespace: Box<str>,
     /// Names that imports have introduced, each with the full name behind it.
     pub(super) taken: HashMap<Box<str>, Box<str>>,
+    /// The types that doc comments name.
+    pub(super) typedefs: Typedefs,
     /// Whether the file says, outside of comments, that a program has written it.
     pub(super) generated: bool,
     /// Namespaces, with the bytes of each; inner ones behind outer ones.

@@ -10,7 +10,7 @@ use super::super::{Form, Kind as Sort, Receiver, Signature};
 use super::ecma_classes::{
     self as classes, class, class_declaration, enum_members, enumeration, interface, namespace, type_alias,
 };
-use super::ecma_docs as docs;
+use super::ecma_doc_imports as doc_imports;
 use super::ecma_given as given;
 use super::ecma_locals as locals;
 use super::ecma_modules as modules;
@@ -221,7 +221,7 @@ fn enter(walk: &mut Walk<'_>, node: Node<'_>, kind: u8) -> bool {
         Kind::Call => call(walk, node),
         Kind::New => new(walk, node),
         Kind::JsxOpening | Kind::JsxSelfClosing => element(walk, node),
-        Kind::Comment => docs::imports(walk, node),
+        Kind::Comment => doc_imports::imports(walk, node),
         Kind::StaticBlock => walk.open_for_owner(),
         Kind::Decorator => decorator(walk, node),
         Kind::Import => return modules::import(walk, node),

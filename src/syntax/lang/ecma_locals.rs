@@ -13,7 +13,7 @@ use super::super::{Given, Kind as Sort, Receiver};
 use super::ecma::{Field, Kind};
 use super::ecma_docs::{Doc, cast};
 use super::ecma_given::{class_name, in_places};
-use super::ecma_names::{bound_names, dotted, first_that_counts, property_name};
+use super::ecma_names::{bound_names, dotted, first_that_counts, property_name, unwrapped};
 
 /// The deepest nesting of casts and types that is followed.
 const NESTED_MAX: usize = 8;
@@ -50,10 +50,10 @@ pub(super) fn class_of_this(walk: &Walk<'_>) -> Option<Range<u32>> {
     None
 }
 
-/// Whether `this` is what the symbol around has for it: in its methods, the functions among its values, and arrow functions within these. In
-/// any other `function`, and in a method of an object without a name, it is whatever the caller gives.
+/// Whether `this` means the instance or the object of the symbol around. It does in methods, in functions that are the value of a field,
+/// in fields and static blocks, and in arrow functions within these. In any other `function`, the caller decides what `this` is.
 pub(super) fn is_this_known(walk: &Walk<'_>) -> bool {
-    let has_own = |it: &&Above| {
+    let has_own = |it: &Above| {
         matches!(
             Kind::of(it.kind),
             Some(
@@ -68,25 +68,34 @@ pub(super) fn is_this_known(walk: &Walk<'_>) -> bool {
             )
         )
     };
-    let Some(function) = walk.above.iter().rev().find(has_own) else { return true };
-    if matches!(Kind::of(function.kind), Some(Kind::FieldDefinition | Kind::PublicField | Kind::StaticBlock))
-    {
-        return true;
+    let Some(at) = walk.above.iter().rposition(has_own) else { return true };
+    let range = walk.above[at].range();
+    let all = &walk.facts.symbols;
+    let owners = std::iter::successors(walk.scope.owner, |at| all[*at as usize].parent);
+    let mut owners = owners.map(|at| &all[at as usize]);
+    let Some(symbol) = owners.find(|it| it.range.start <= range.start) else { return false };
+    let class = symbol.parent.map(|at| &all[at as usize]).filter(|it| it.kind == Sort::Class);
+    let begins = class.unwrap_or(symbol).range.start;
+    let mut between = walk.above[..at].iter().rev().take_while(|it| it.range().start >= begins);
+    // An arrow function that gives this one back, or code that makes an object with it.
+    if between.any(|it| matches!(Kind::of(it.kind), Some(Kind::ArrowFunction | Kind::StaticBlock))) {
+        return false;
     }
-    let (range, mut around) = (function.range(), walk.scope.owner);
-    while let Some(at) = around {
-        let symbol = &walk.facts.symbols[at as usize];
-        if symbol.range.start <= range.start {
+    let is_its_own = symbol.range.end == range.end;
+    match Kind::of(walk.above[at].kind) {
+        Some(Kind::StaticBlock) => symbol.kind == Sort::Class,
+        Some(Kind::FieldDefinition | Kind::PublicField) => {
+            symbol.kind == Sort::Class || is_its_own && class.is_some()
+        }
+        _ => {
             let is_member =
                 matches!(symbol.kind, Sort::Method | Sort::Getter | Sort::Setter | Sort::Constructor);
-            return is_member && symbol.range.end == range.end && !is_in_code_of_class(walk, symbol.parent);
+            is_member && is_its_own && !is_in_code_of_class(walk, symbol.parent)
         }
-        around = symbol.parent;
     }
-    false
 }
 
-/// Whether a symbol is a function in the code of a class: what it makes has no class around it.
+/// Whether a symbol is a function in the code of a class. An object that this function makes is not the class.
 fn is_in_code_of_class(walk: &Walk<'_>, symbol: Option<u32>) -> bool {
     let is = |at: Option<u32>, is_one: fn(Sort) -> bool| {
         at.is_some_and(|at| is_one(walk.facts.symbols[at as usize].kind))
@@ -173,9 +182,8 @@ fn parameters(walk: &mut Walk<'_>, function: Node<'_>, doc: Option<&Doc<'_>>) {
         let pattern = without_default(walk, walk.field(parameter, Field::Pattern as u8).unwrap_or(parameter));
         if Kind::at(walk, pattern) != Some(Kind::Identifier) {
             let typed = walk.field(parameter, Field::Type as u8);
-            let in_doc = doc.and_then(|doc| doc.of_place(walk, place, pattern));
-            let whole = typed.map(|typed| of_type(walk, typed)).or(in_doc);
-            taken_apart(walk, pattern, &whole.unwrap_or(Seen::Unknown), typed, &range(function));
+            let whole = typed.map_or(Seen::Unknown, |typed| of_type(walk, typed));
+            taken_apart(walk, pattern, &whole, typed, &range(function));
             continue;
         }
         let name = walk.text(pattern);
@@ -363,6 +371,8 @@ pub(super) fn assigned(walk: &mut Walk<'_>, left: Node<'_>, right: Node<'_>) {
 pub(super) fn of_named(walk: &Walk<'_>, node: Node<'_>, value: Option<Node<'_>>) -> (Seen, bool) {
     let written = match walk.field(node, Field::Type as u8) {
         Some(typed) => Some(of_type(walk, typed)),
+        // An object that is written there has members of its own.
+        None if value.is_some_and(|it| Kind::at(walk, unwrapped(walk, it)) == Some(Kind::Object)) => None,
         None => Doc::before(walk, node).and_then(|doc| doc.of_value(walk, node)),
     };
     let is_written = written.is_some();

@@ -437,6 +437,7 @@ pub(super) fn export_value(walk: &mut Walk<'_>, node: Node<'_>, name: &str, righ
 
 /// Marks what others can import, once all is known.
 pub(super) fn finish(walk: &mut Walk<'_>) {
+    super::ecma_doc_imports::finish(walk);
     walk.adopt();
     let locals = walk.exported_names();
     walk.mark_exported(|symbol| locals.contains(&symbol.path));

@@ -24,6 +24,8 @@ mod csharp_names;
 mod csharp_types;
 pub(super) mod ecma;
 mod ecma_classes;
+mod ecma_doc_imports;
+mod ecma_doc_types;
 mod ecma_docs;
 mod ecma_given;
 mod ecma_locals;
@@ -73,6 +75,7 @@ mod swift_types;
 
 pub use c_types::{AROUND, COPIED, NAMED_BASE};
 pub(super) use children::Inside;
+pub(super) use ecma_doc_imports::Typedefs;
 use tree_sitter::Node;
 
 use super::canon::Role;

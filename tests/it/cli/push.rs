@@ -265,12 +265,14 @@ fn an_offer_is_checked_before_anything_is_signed_and_sends_nothing() {
         offer
     };
     let short = &browser.p256dh()[..86];
+    // A point that is not on the curve.
+    let other = format!("{short}{}", if browser.p256dh().ends_with('A') { 'E' } else { 'A' });
     for (offer, word) in [
         (with("endpoint", "https://evil.example/x"), "is no push service that is known"),
         (with("endpoint", &format!("https://127.0.0.1:{}/x", s.service.port)), "has no name of a host"),
         (with("endpoint", &format!("http://hooks.example:{}/x", s.service.port)), "https://"),
         (with("p256dh", short), "p256dh is not 65 bytes"),
-        (with("p256dh", &format!("{}A", &browser.p256dh()[..86])), "p256dh"),
+        (with("p256dh", &other), "p256dh"),
         (with("auth", "AAAA"), "auth is not 16 bytes"),
         (with("key", &browser.p256dh()), "another key"),
         (with("origin", "https://evil.example"), "no page of this daemon"),

@@ -44,7 +44,7 @@ fn a_parameter_has_the_type_of_its_doc_comment() {
 
 #[test]
 fn a_variable_a_field_and_a_value_in_brackets_have_the_type_of_their_comment() {
-    let main = "function local(any) { /** @type {Store} */\n  const store = any(); store.find(); }\n\
+    let main = "function local(any) {\n  /** @type {Store} */\n  const store = any(); store.find(); }\n\
                 function cast(any) { (/** @type {Shop} */ (any)).go(); const it = /** @type {Shop} */ (any); it.read(); }\n\
                 function two(any) { /** @type {Shop} */ let a = any, b = any; a.go(); b.go(); }\n\
                 class Keeper {\n  /** @type {Store | null} */\n  store = null;\n  constructor(any) {\n    /** @type {Shop} */\n    this.shop = any;\n  }\n\
@@ -97,10 +97,66 @@ fn a_comment_that_says_no_one_class_or_belongs_to_other_code_says_nothing() {
 }
 
 #[test]
+fn a_name_of_a_type_is_none_of_a_value() {
+    let types = "export class User { find() {} static all() {} }\n";
+    let main = "/** @typedef {import('./types').User} User */\n\
+                const User = model('User');\nmodule.exports = { User };\n\
+                function value() { User.all(); new User(); }\n\
+                /** @param {User} user */\nfunction typed(user) { user.find(); }\n";
+    let other = "const { User } = require('./main');\nfunction f() { User.all(); }\n";
+    let graph = graph_of(&[("types.js", types), ("main.js", main), ("other.js", other)]);
+    let edges = graph.edges();
+    let to_types = edges.iter().filter(|(_, to)| to.starts_with("types.js"));
+    let to_types: Vec<_> = to_types.map(|(from, to)| format!("{from} -> {to}")).collect();
+    assert_eq!(to_types, ["main.js:typed -> types.js:User.find"]);
+}
+
+#[test]
+fn a_type_counts_where_its_comment_is_and_nowhere_if_two_differ() {
+    let main = "function a(any) {\n  /** @typedef {import('./store')} S */\n  /** @type {S} */\n  const s = any; s.read();\n}\n\
+                function b(any) {\n  /** @typedef {import('./shop').Shop} S */\n  /** @type {S} */\n  const s = any; s.read();\n}\n\
+                /** @typedef {import('./store')} Two */\n/** @typedef {import('./shop').Shop} Two */\n\
+                /** @param {Two} it */\nfunction two(it) { it.read(); }\n\
+                /** @typedef {object} Store */\n/** @param {Store} it */\nfunction composed(it) { it.read(); }\n";
+    assert_in(
+        "main.js",
+        main,
+        &[
+            "main:a -> store.js:Store.read",
+            "main:b -> shop.js:Shop.read",
+            "main:composed -> ?:read",
+            "main:two -> ?:read",
+        ],
+    );
+}
+
+#[test]
+fn what_stands_behind_a_name_and_other_tags_are_looked_at() {
+    let main = "/** @param {import('./shop').Shop[]} it */\nfunction list(it) { it.read(); }\n\
+                /** @param {import('./shop').Shop & import('./store')} it */\nfunction both(it) { it.read(); }\n\
+                /** @param {import('./shop').Shop<Store>} it */\nfunction made(it) { it.read(); }\n\
+                /**\n * @callback Visitor\n * @param {Shop} it\n */\nfunction visitor(it) { it.read(); }\n\
+                const a = 1; /** @type {Shop} */\nlet line = any;\nfunction uses() { line.read(); }\n\
+                /** @type {Shop} */\nconst object = { go() {} };\nfunction own() { object.go(); }\n";
+    assert_in(
+        "main.js",
+        main,
+        &[
+            "main:both -> ?:read",
+            "main:list -> ?:read",
+            "main:made -> shop.js:Shop.read",
+            "main:own -> main:object.go",
+            "main:uses -> ?:read",
+            "main:visitor -> ?:read",
+        ],
+    );
+}
+
+#[test]
 fn what_the_code_says_counts_where_the_comment_says_nothing() {
     let main = "const Store = require('./store');\n\
-                function f() { /** @type {any} */\n const it = new Store(); it.find(); }\n\
-                function g() { /** @type {Shop} */\n const it = new Store(); it.read(); }\n";
+                function f() {\n /** @type {any} */\n const it = new Store(); it.find(); }\n\
+                function g() {\n /** @type {Shop} */\n const it = new Store(); it.read(); }\n";
     assert_in(
         "main.js",
         main,

@@ -152,19 +152,27 @@ fn this_is_the_class_in_what_has_its_this_alone() {
                   object() { return { f() { this.go(); } }; }\n\
                   inner() { function f() { this.go(); } }\n\
                   value() { const f = function () { this.go(); }; }\n\
-                  path() { run(function () { this.shop.go(); }); }\n}\n\
+                  path() { run(function () { this.shop.go(); }); }\n\
+                  back = (x) => function () { this.go(); };\n\
+                  nameless() { return class extends Shop { x = this.go(); static { this.go(); } }; }\n\
+                  static { this.all(); use({ f() { this.go(); } }); }\n  static all() {}\n}\n\
                 class Shop { go() {} }\n\
                 function Old() {}\nOld.prototype.go = function () {};\nOld.prototype.all = function () { this.go(); };\n";
     assert_edges(
         &graph_of(&[("main.js", main)]),
         &[
+            "main.js:Keeper -> ?:use",
+            "main.js:Keeper -> main.js:Keeper.all",
+            "main.js:Keeper.back -> ?:go",
             "main.js:Keeper.callback -> ?:go",
             "main.js:Keeper.callback -> ?:run",
+            "main.js:Keeper.f -> ?:go",
             "main.js:Keeper.field -> main.js:Keeper.go",
             "main.js:Keeper.inner.f -> ?:go",
             "main.js:Keeper.method -> ?:map",
             "main.js:Keeper.method -> main.js:Keeper.go",
             "main.js:Keeper.method.run -> main.js:Keeper.go",
+            "main.js:Keeper.nameless -> ?:go",
             "main.js:Keeper.object.f -> ?:go",
             "main.js:Keeper.own -> main.js:Keeper.go",
             "main.js:Keeper.path -> ?:go",

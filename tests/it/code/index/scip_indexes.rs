@@ -453,3 +453,42 @@ fn a_file_with_local_names_at_other_places_is_not_as_it_was_indexed() {
     let changed = Read::with(&[("u.js", after)], ON, index);
     assert_eq!(changed.index.state().scip.unwrap().outdated, 1);
 }
+
+#[test]
+fn a_variable_with_the_name_of_the_function_around_it_is_not_that_function() {
+    let parse = "function parse(t) { const parse = pick(t); return parse(t); }\n";
+    let taken = "function find() { const { find } = require('./tools'); return find(); }\n";
+    let tools = "function find() {}\nmodule.exports = { find };\n";
+    let index = |root: &Path| {
+        let defined = document(
+            "tools.js",
+            &[
+                at(tools, "function", "find", "s `tools.js`/find().", true),
+                at(tools, "module", "find", "s `tools.js`/find0:", true),
+                at(tools, "module", "find", "s `tools.js`/find().", false),
+            ],
+        );
+        let one = document(
+            "parse.js",
+            &[
+                occurrence(0, 26, 31, "local 3", true),
+                occurrence(0, 50, 55, "local 3", false),
+                occurrence(0, 9, 14, "s `parse.js`/parse().", true),
+            ],
+        );
+        let other = document(
+            "taken.js",
+            &[
+                occurrence(0, 9, 13, "s `taken.js`/find().", true),
+                occurrence(0, 26, 30, "local 3", true),
+                occurrence(0, 26, 30, "s `tools.js`/find0:", false),
+                occurrence(0, 63, 67, "local 3", false),
+            ],
+        );
+        fs::write(root.join("index.scip"), [tool("test"), defined, one, other].concat()).unwrap();
+    };
+    let read = Read::with(&[("tools.js", tools), ("parse.js", parse), ("taken.js", taken)], ON, index);
+    assert_eq!(read.callees("parse.js:parse"), ["?:pick", "?:parse"]);
+    assert_eq!(read.callees("taken.js:find"), ["tools.js:find"]);
+    assert_eq!(read.index.state().scip.unwrap().outdated, 0);
+}

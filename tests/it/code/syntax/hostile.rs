@@ -512,6 +512,9 @@ fn comments_with_types_are_read_in_a_time_that_grows_with_the_file() {
         "/** @typedef {import('./a').B} C */\n".repeat(80_000),
         format!("/** @param {{{}}} a */ function f(a) {{}}", "import('./a').B | ".repeat(60_000)),
         format!("/** @import {{ {classes} }} from './a' */"),
+        // More than there is room for, behind a path that is copied for each.
+        format!("/** @import {{ {} }} from '{}' */", "a,b,".repeat(200_000), "x".repeat(1_000_000)),
+        format!("var data = '{}',{};", "x".repeat(1_000_000), many(100_000, ",", |n| format!("b{n}"))),
         format!("class A {{ m() {{ {deep} }} }}"),
         format!("class A {{ m() {{ {} }} }}", "/** @type {A} */ this.a = this.b = ".repeat(400) + "1"),
     ] {
