@@ -259,23 +259,28 @@ fn a_commit_whose_wait_for_a_standby_is_cancelled_counts_as_unknown_and_is_found
     let found = || metric(&world, "provost_store_unknown_commits_total{found=\"stored\"}").unwrap_or(0.0);
     assert!(Clients::of(&world).take());
     assert_eq!(found(), 0.0);
-    server.set("synchronous_standby_names = 'ANY 1 (away)'");
-    std::thread::scope(|scope| {
-        let asked = scope.spawn(|| {
-            let body = json!({ "symbol": "work/a.rs:run", "ttl_ms": 600_000 });
-            own(&world, ("POST", "/lock"), &[("x-provost-agent", "ada")], &body)
+    // On a machine that is very busy, the daemon has given the connection up before the warning comes.
+    let mut rounds = 0;
+    until_some("the database has warned", || {
+        rounds += 1;
+        server.set("synchronous_standby_names = 'ANY 1 (away)'");
+        std::thread::scope(|scope| {
+            let asked = scope.spawn(|| {
+                let body = json!({ "symbol": format!("work/a.rs:run{rounds}"), "ttl_ms": 600_000 });
+                own(&world, ("POST", "/lock"), &[("x-provost-agent", "ada")], &body)
+            });
+            let cancel = "select pg_cancel_backend(pid) from pg_stat_activity where wait_event = 'SyncRep'";
+            until_some("an operator cancels its wait", || {
+                server.sql("postgres", cancel).starts_with('t').then_some(())
+            });
+            server.set("synchronous_standby_names = ''");
+            let (status, answer) = asked.join().unwrap();
+            assert_eq!(status, 200, "{answer}");
         });
-        let cancel = "select pg_cancel_backend(pid) from pg_stat_activity where wait_event = 'SyncRep'";
-        until_some("an operator cancels its wait", || {
-            server.sql("postgres", cancel).starts_with('t').then_some(())
-        });
-        server.set("synchronous_standby_names = ''");
-        let (status, answer) = asked.join().unwrap();
-        assert_eq!(status, 200, "{answer}");
+        world.log().contains("the database warns").then_some(())
     });
-    assert!(world.log().contains("the database warns"), "{}", world.log());
     assert!(found() >= 1.0);
     let listed = own(&world, ("GET", "/locks"), &[("x-provost-agent", "ada")], &Value::Null).1;
-    assert_eq!(listed["locks"].as_array().unwrap().len(), 2, "{listed}");
+    assert_eq!(listed["locks"].as_array().unwrap().len(), 1 + rounds, "{listed}");
     daemon.stop();
 }
