@@ -518,7 +518,8 @@ fn comments_with_types_are_read_in_a_time_that_grows_with_the_file() {
         format!("class A {{ m() {{ {deep} }} }}"),
         format!("class A {{ m() {{ {} }} }}", "/** @type {A} */ this.a = this.b = ".repeat(400) + "1"),
     ] {
-        let reading = reading_of(Language::JavaScript, &text);
+        // The time is looked at behind so many nodes.
+        let reading = reading_of(Language::JavaScript, &format!("{text}{}", "\nx;".repeat(5_000)));
         let shown = text.get(..24).unwrap_or(&text);
         // The walk looks at the time between nodes, and says that it was too late.
         assert!(!reading.trouble.contains(&Trouble::TooHard), "{shown}");
